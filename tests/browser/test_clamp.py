@@ -267,11 +267,24 @@ def test_labels_go_out_and_in_and_a_patch_is_labeled_from_its_picture(
     come_to(page, "A whole picture")
     page.get_by_role("combobox", name="Picture").click()
     page.get_by_role("menuitem", name="photo 3").click()
-    expect(come_to(page, "A whole picture")).to_contain_text("Click a patch", timeout=PATIENCE)
+    expect(come_to(page, "A whole picture")).to_contain_text("Click any place", timeout=PATIENCE)
     picture = figure(page, "A whole picture").get_by_role("img").first
     _, _, width, height = settled(picture)
     picture.click(position={"x": width * 5 / 6, "y": height * 3 / 4})
     expect(bench(page)).to_have_attribute("data-row", "23", timeout=PATIENCE)  # 3 x 6 + 5
     press(page, "2")
     assert standing(store.labels(run))[23].label == "of interest"
+
+    picture = figure(page, "A whole picture").get_by_role("img").first
+    _, _, width, height = settled(picture)
+    picture.click(position={"x": width / 2, "y": height / 2})  # where two patches meet
+    expect(bench(page)).to_have_attribute("data-row", re.compile(r"\d{3,}"), timeout=PATIENCE)
+    placed = shown(page)
+    press(page, "2")
+    assert standing(store.labels(run))[placed].label == "of interest"
+    expect(come_to(page, "A whole picture")).to_contain_text("its 7 patches", timeout=PATIENCE)
+    page.reload()
+    shown(page)
+    change = page.get_by_role("button", name=re.compile(f"^Change row {placed}:"))
+    expect(change).to_be_visible(timeout=PATIENCE)
     store.close()

@@ -43,6 +43,7 @@ LIGHT = (
     "supports",
     "data",
     "labels_out",
+    "placed",
 )
 
 

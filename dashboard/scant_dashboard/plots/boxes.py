@@ -22,13 +22,17 @@ class BoxesPlot(Plot):
 
     Args:
         title: The heading.
-        pick: Called with the row of a clicked patch; of overlapping ones, the nearest center wins.
+        pick: Called with the row of a clicked patch and the offset of the click from its center, as
+            shares of its width and height; of overlapping patches, the nearest center wins.
     """
 
-    def __init__(self, title: str, pick: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, title: str, pick: Callable[[int, Float[np.ndarray, " 2"]], None] | None = None
+    ) -> None:
         self.picture = models.ColumnDataSource({n: [] for n in ("image", "x", "y", "dw", "dh")})
         self.boxes = columns("left", "top", "right", "bottom", "x", "y", "p", "row", "width")
         self.labels = models.ColumnDataSource({"x": [], "y": [], "text": []})
+        self._size = np.empty((0, 2))  # width and height of each box, in pixels
         plot = new_figure("picture", match_aspect=True, x_range=models.Range1d(0, 16),
                           y_range=models.Range1d(9, 0), tools="")  # fmt: skip
         plot.update(height=None, width=None, aspect_ratio=16 / 9, min_border_left=0)
@@ -49,15 +53,16 @@ class BoxesPlot(Plot):
             plot.on_event(Tap, lambda event: self._tapped(event, pick))
         super().__init__(title, plot)
 
-    def _tapped(self, event: Tap, pick: Callable[[int], None]) -> None:
-        if event.x is None or event.y is None or not len(self.boxes.data["row"]):
+    def _tapped(self, event: Tap, pick: Callable[[int, Float[np.ndarray, " 2"]], None]) -> None:
+        if event.x is None or event.y is None or not len(self._size):
             return
-        names = ("left", "right", "top", "bottom", "x", "y")
-        left, right, top, bottom, x, y = (np.asarray(self.boxes.data[n], float) for n in names)
-        inside = (left <= event.x) & (event.x <= right) & (top <= event.y) & (event.y <= bottom)
+        x, y = (np.asarray(self.boxes.data[n], float) for n in "xy")
+        distance = np.array([event.x, event.y]) - np.column_stack([x, y])
+        offset = distance / self._size
+        inside = (np.abs(offset) <= 0.5).all(1)
         if inside.any():
-            distance = np.where(inside, np.hypot(x - event.x, y - event.y), np.inf)
-            pick(int(self.boxes.data["row"][int(distance.argmin())]))
+            nearest = int(np.where(inside, np.hypot(*distance.T), np.inf).argmin())
+            pick(int(self.boxes.data["row"][nearest]), offset[nearest])
 
     def show(
         self,
@@ -84,6 +89,7 @@ class BoxesPlot(Plot):
         self.picture.data = {"image": [rgba(image)], "x": [0.0], "y": [0.0], "dw": [float(w)],
                              "dh": [float(h)]}  # fmt: skip
         left, top, width, height = (box * np.array([w, h, w, h])).T
+        self._size = np.column_stack([width, height])
         inset = w * np.array(SHRINK)[np.arange(len(p)) % len(SHRINK)]
         update_source(
             self.boxes,
@@ -101,4 +107,5 @@ class BoxesPlot(Plot):
 
     def clear(self) -> None:
         super().clear()
+        self._size = np.empty((0, 2))
         empty(self.boxes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from bokeh.events import Tap
 
 from scant_dashboard.pages.clamp.label_efficiency import LabelEfficiencyPlot
@@ -61,7 +62,13 @@ def test_scores_by_labels_are_compared_and_unknown_ones_left_out() -> None:
 
 def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> None:
     picked: list[int] = []
-    plot = BoxesPlot("Picture", picked.append)
+    offsets: list[list[float]] = []
+
+    def pick(row: int, offset: np.ndarray) -> None:
+        picked.append(row)
+        offsets.append(offset.tolist())
+
+    plot = BoxesPlot("Picture", pick)
     image = np.zeros((90, 160, 3), np.uint8)
     box = np.array([[0.0, 0.0, 0.5, 1.0], [0.5, 0.0, 0.5, 1.0]])
     plot.show(image, box, np.array([0.2, 0.8]), np.array([4, 7]), "Two patches.")
@@ -77,6 +84,8 @@ def test_boxes_lie_where_their_shares_say_in_the_pictures_own_proportions() -> N
     plot.show(image, overlapping, np.array([0.2, 0.8]), np.array([4, 7]), "Two patches.")
     tap(Tap(plot.figures[0], x=60.0, y=45.0))  # in both, nearer to the middle of the first
     assert picked == [7, 4]
+    assert offsets[0] == pytest.approx([30 / 80, -25 / 90])
+    assert offsets[1] == pytest.approx([12 / 96, 0])
     plot.clear()
     assert plot.alt == NOTHING
 

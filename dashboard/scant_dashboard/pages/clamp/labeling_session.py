@@ -18,6 +18,7 @@ from scant.store.records import ADJUDICATOR, Label
 from scant_dashboard.controls.labeling_widget import LabelingWidget
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
+from scant_dashboard.pages.clamp.labels_out import PoolFiles
 from scant_dashboard.pages.clamp.patch_sender import AT_ONCE, PatchSender
 from scant_dashboard.pages.clamp.progress import Answer, progress_of
 from scant_dashboard.pages.clamp.session_labels import SessionLabels, classes_of, stored_message
@@ -37,6 +38,10 @@ class LabelingSession:
         page: The page of the session.
         on_answer: Called with the model's answer to "ask", and the labels that it was sent.
         changed: Called when the labels have changed.
+
+    Attributes:
+        run: The run; None if there is none.
+        pool: Files of the run; None if there is none.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class LabelingSession:
         self._page, self._on_answer, self._changed = page, on_answer, changed
         self.widget = LabelingWidget(self._on_press)
         self.run: RunState | None = None
+        self.pool: PoolFiles | None = None
         self.who, self.of = NAMELESS, MODEL  # `who` is as typed; the visitor is the page's
         self.classes: list[str] = ["", ""]
         self.patches = PatchSender(page, self.widget)
@@ -73,7 +79,7 @@ class LabelingSession:
 
     def open(self, run: RunState) -> None:
         """Start with the labels in the store."""
-        self.run = run
+        self.run, self.pool = run, PoolFiles(run, self._page.service.store)
         self.classes = classes_of(run.metadata)
         self.patches.open(run)
         self._resend()
@@ -83,7 +89,7 @@ class LabelingSession:
 
     def close(self) -> None:
         """Leave the run."""
-        self.run = None
+        self.run = self.pool = None
         self.patches.open(None)
         self._forget()
         self.widget.param.update(**_empty_state())
@@ -162,8 +168,9 @@ class LabelingSession:
         self, turn: int, row: int, label: str, role: str, unsure: bool = False, **answer: Any
     ) -> None:
         """Write a label to the store ("" removes the current one), then answer the press."""
-        run = self.run
+        run, pool = self.run, self.pool
         assert run is not None
+        assert pool is not None
         store, who, visitor = self._page.service.store, self.who, self._page.visit.owner
         n_pool = len(self.answer.get("p", ()))
         # Here, because `write` runs in a thread without a language.
@@ -173,7 +180,7 @@ class LabelingSession:
         def write() -> list[Label]:
             if not visitor:
                 raise NotAllowed(no_visitor)
-            if not 0 <= row < n_pool:
+            if not 0 <= row < n_pool and row not in pool.places.placed:
                 raise BadInput(no_row)
             store.add_label(run.id, row, label, who, visitor, role=role, unsure=unsure)
             labels: list[Label] = store.labels(run.id)
@@ -261,8 +268,8 @@ class LabelingSession:
 
     def _refit(self) -> None:
         """Send the current labels to the model; at most one query runs and one waits."""
-        run = self.run
-        if run is None:
+        run, pool = self.run, self.pool
+        if run is None or pool is None:
             return
         if self._asking:
             self._again = True
@@ -289,7 +296,8 @@ class LabelingSession:
                 if self._again:
                     self._refit()
 
-        self._page.background(self._page.service.explore(run.id, "ask", query), answered, last=over)
+        work = pool.explore(self._page.service, "ask", query)
+        self._page.background(work, answered, last=over)
 
     def _queue(self) -> None:
         """Send the next patches to the browser."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
+from jaxtyping import Float
 
 from scant.events import Report, Snapshot
 from scant.store.records import Label
@@ -89,9 +91,10 @@ class LabelingView(View):
             f" {translated(str(np.ravel(advice)[0]))}" if advice is not None and labels.sure else ""
         )
         n_pool = len(self.session.answer.get("p", ())) or run.metadata["rows"]["pool"]
+        placed = sum(row >= n_pool for row in labels.sure)
         counted = "; ".join(filter(None, [each, *rest]))
         message = tr("{n} of {total:,} rows labeled: {counts}.", n=len(labels.sure),
-                     total=n_pool, counts=counted)  # fmt: skip
+                     total=n_pool + placed, counts=counted)  # fmt: skip
         return message + hint
 
     def update(self, data: Snapshot | Report, metadata: Mapping[str, Any]) -> None:
@@ -119,6 +122,22 @@ class LabelingView(View):
         self.container.visible = self.of.visible = False
         self.of.value = MODEL
         self._announce(expert_of(run))
+
+    def pick_around(self, row: int, offset: Float[np.ndarray, " 2"]) -> None:
+        """Show the patch around a point of a picture.
+
+        Args:
+            row: The nearest patch.
+            offset: Offset of the point from its center, as shares of its width and height.
+        """
+        pool, pick = self.session.pool, self.session.pick
+        if pool is None or not pool.run.metadata.get("placed"):
+            return pick(row)
+
+        def patch() -> int:
+            return pool.places.placed.patch_around(row, offset)  # may read the table
+
+        self._page.background(asyncio.to_thread(patch), pick, lambda _: pick(row))
 
     def _begin(self) -> None:
         """Start a labeling session with the data and settings of the current run."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from scant.data_sources.open import open_table
-from scant.errors import BadInput
+from scant.errors import BadInput, NotFound
 from scant.store import Store
 from scant.store.records import Label
 from scant.studies import entry
 from scant.studies.clamp.labels_out import Places, annotations_of
+from scant.studies.clamp.placed import image_of
 from scant.studies.clamp.table import PatchPool
 from scant.tables.annotations.annotation import Annotation
 from scant.tables.annotations.formats import format_named, write
@@ -80,16 +82,49 @@ class PoolFiles:
         return self._places
 
     def image(self, row: int) -> bytes:
-        """Return the image file of a patch.
+        """Return the image file of a row or placed patch.
 
         Raises:
-            BadInput: The table has no images.
+            BadInput: The table has no images, or there is no such patch.
+            NotFound: The table has been deleted.
         """
         if not self.table.images:
             raise BadInput(
                 tr("The rows of this pool are numbers, not images; choose another format.")
             )
-        return self.table.images[int(self.rows[row])]
+        files, rows, positions = self.table.images, self.rows, self.places
+        if row < len(rows):
+            return files[int(rows[row])]
+        own = np.flatnonzero(positions.picture == positions.placed.picture_of(row))
+        box = positions.placed.box(row)
+        return image_of([files[int(r)] for r in rows[own]], positions.place[own, :4], box)
+
+    def _images(self, rows: Sequence[int]) -> dict[int, bytes]:
+        return {row: self.image(row) for row in rows}
+
+    async def explore(self, service: Any, question: str, query: Mapping[str, Any]) -> Answer:
+        """Query the model with labels, and send the images of placed patches that its worker lacks.
+
+        Labels of placed patches are left out if the table has been deleted.
+
+        Args:
+            service: The `scant.runs.RunService`.
+            question: "ask" or "model".
+            query: Query with `labels`.
+
+        Raises:
+            BadInput, Unavailable: As `RunService.explore`.
+        """
+        while True:
+            answer: Answer = await service.explore(self.run.id, question, query)
+            missing = [int(row) for row in answer.get("missing_images", ())]
+            if not missing:
+                return answer
+            try:
+                query = {**query, "images": await asyncio.to_thread(self._images, missing)}
+            except NotFound:
+                rest = [pair for pair in query["labels"] if pair[0] not in missing]
+                query = {**query, "labels": rest}
 
 
 def labels_file(pool: PoolFiles, stand: Mapping[int, Label], name: str) -> bytes:
@@ -116,11 +151,14 @@ def labels_file(pool: PoolFiles, stand: Mapping[int, Label], name: str) -> bytes
 
 
 def history_csv(pool: PoolFiles, labels: SessionLabels) -> str:
-    """Return all labels in order; `stands` marks current ones, and an empty `label` a removal."""
+    """Return all labels in order; `stands` marks current ones, and an empty `label` a removal.
+
+    A placed patch has no `row`.
+    """
     positions, rows, stand = pool.places, pool.rows, labels.standing
     made = [
         {
-            "row": int(rows[v.item]),
+            "row": int(rows[v.item]) if v.item < len(rows) else "",
             "picture": positions.name(v.item),
             **dict(zip(("left", "top", "width", "height"), positions.box(v.item) or [""] * 4)),
             "label": v.label,
@@ -131,7 +169,7 @@ def history_csv(pool: PoolFiles, labels: SessionLabels) -> str:
             "stands": stand.get(v.item) is v,
         }
         for v in labels.every
-        if 0 <= v.item < len(rows)
+        if v.item in positions.placed
     ]
     names = ["row", "picture", "left", "top", "width", "height", "label", "labeler", "time",
              "role", "unsure", "stands"]  # fmt: skip

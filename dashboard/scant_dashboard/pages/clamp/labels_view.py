@@ -39,7 +39,6 @@ class Labels(View):
 
     def __init__(self, page: PageContext, labeling: LabelingView) -> None:
         self._page, self._labeling = page, labeling
-        self._pool: PoolFiles | None = None
         labeling.changed = self._show
         self.alt = ""
         self.table = text("")
@@ -60,7 +59,8 @@ class Labels(View):
                 (later("Model"), "model.safetensors", self._model),
             )
         ]
-        self.load = LabelsIn(page, lambda: self._pool, partial(labeling.session.poll, first=True))
+        session = labeling.session
+        self.load = LabelsIn(page, lambda: session.pool, partial(session.poll, first=True))
         row = partial(pn.FlexBox, gap="10px", margin=0, align_items="center")
         self.panel = stacked(
             self.table, row(self.format, self.labels), self.format_limits, row(*self.files[1:]),
@@ -69,7 +69,6 @@ class Labels(View):
 
     def open(self, run: RunState) -> None:
         """Open the widget, because the run can be queried."""
-        self._pool = PoolFiles(run, self._page.service.store)
         self._labeling.open(run)
         for button in (*self.files, self.load.button):
             button.disabled = False
@@ -77,7 +76,6 @@ class Labels(View):
 
     def clear(self, run: RunState) -> None:
         """Discard the previous run."""
-        self._pool = None
         self.table.object, self.alt = "", ""
         for file in self.files:
             file.disabled = True
@@ -98,9 +96,10 @@ class Labels(View):
         self.alt = agreement(session.labels)
 
     def _opened(self) -> tuple[PoolFiles, SessionLabels]:
-        if self._pool is None:
+        session = self._labeling.session
+        if session.pool is None:
             raise BadInput(tr(CLOSED))
-        return self._pool, self._labeling.session.labels
+        return session.pool, session.labels
 
     async def labels_file(self) -> bytes:
         """Return the current labels in the chosen format."""
@@ -120,7 +119,7 @@ class Labels(View):
         """Return the model of the current labels, for `scant.load` with settings.json."""
         pool, labels = self._opened()
         taught = labels.taught(self._labeling.session.classes)
-        made = await self._page.service.explore(pool.run.id, "model", {"labels": taught})
+        made = await pool.explore(self._page.service, "model", {"labels": taught})
         return np.asarray(made["file"], np.uint8).tobytes()
 
 

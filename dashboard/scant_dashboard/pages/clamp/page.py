@@ -56,6 +56,7 @@ def views(page: PageContext) -> PageViews:
     picture = Picture(page, current_labels)
     queue.picked = picture.show
     picture.picked = labeling.session.pick
+    picture.clicked = labeling.pick_around
     live: tuple[Any, ...] = (labeling, efficiency, pool)
     explore: tuple[Any, ...] = (
         Labels(page, labeling), queue, picture, Alternatives(page, ELSE, alternatives)

@@ -22,6 +22,9 @@ from scant_dashboard.translate import later, tr
 CHOOSE = later("Choose a picture.")
 QUESTION = later("Where in this picture is the model most certain of {name}? Touch the place.")
 CLICK = later("Click a patch to label it.")
+CLICK_ANYWHERE = later(
+    "Click any place to label the patch around it, or the center of a box to label that patch."
+)
 NO_PICTURES = later("The rows of this pool have no pictures.")
 
 
@@ -42,7 +45,9 @@ class Picture(PlotView):
         self._metadata: Mapping[str, Any] = {}
         self._suspended = False
         self.picked: Callable[[int], None] = lambda row: None
-        self.plot = BoxesPlot(self.title, lambda row: self._picked(row))
+        # Takes the nearest patch, and the offset of the click from its center.
+        self.clicked: Callable[[int, Float[np.ndarray, " 2"]], None] = lambda row, offset: None
+        self.plot = BoxesPlot(self.title, self._on_click)
         self.figures = self.plot.figures
         self.which = pmui.Select(label=tr("Picture"), options={}, disabled=True, size="small",
                                  margin=0, sizing_mode="stretch_width", max_width=420)  # fmt: skip
@@ -139,7 +144,7 @@ class Picture(PlotView):
             message += f" {shown}"
         rows = np.asarray(answer["rows"], int)
         if self.by_keys.visible:
-            message += f" {tr(CLICK)}"
+            message += f" {tr(CLICK_ANYWHERE if self._metadata.get('placed') else CLICK)}"
             self._list_patches(rows, p)
         if self._puzzle != rows[0]:
             self._puzzle = int(rows[0])
@@ -165,6 +170,10 @@ class Picture(PlotView):
     def _picked(self, row: int | None) -> None:
         if row is not None and self.by_keys.visible:
             self.picked(row)
+
+    def _on_click(self, row: int, offset: Float[np.ndarray, " 2"]) -> None:
+        if self.by_keys.visible:
+            self.clicked(row, offset)
 
     def _on_reveal(self) -> None:
         """Show or hide the patches, as the question requires."""

@@ -49,7 +49,9 @@ class PoolView(PlotView):
     def on_answer(self, answer: Mapping[str, np.ndarray], labels: Mapping[int, Label]) -> None:
         """Show the predictions after the model was refitted to these labels."""
         if len(answer["p"]) == len(self._xy):
-            given = [[r for r, v in labels.items() if v.label == c] for c in self._classes]
+            # Placed patches are no rows of the pool.
+            own = [(r, v.label) for r, v in labels.items() if r < len(self._xy)]
+            given = [[r for r, label in own if label == c] for c in self._classes]
             self._show(answer["p"], given, answer["queue"])
 
     def _show(self, p: np.ndarray, given: list[list[int]], queue: np.ndarray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -52,7 +52,7 @@ class ActiveLearner:
 
     Attributes:
         classes: How many there are; the last is looked for.
-        rows: Labeled so far, in order.
+        rows: Labeled so far, in order; a number beyond the pool's rows is a placed patch.
         model: Of them; None before the first fit.
         like: A model of other labels, from whose kernel the first fit begins.
         each: Probability of each class, of every row of the pool, after the last fit.
@@ -72,8 +72,10 @@ class ActiveLearner:
         acquisition: str,
         order: Int[np.ndarray, " a"] | None = None,
         names: Sequence[str] = ("", ""),
+        placed: Mapping[int, Float[Tensor, " q"]] | None = None,
     ) -> None:
         self.settings, self.x, self.askable = settings, x, askable
+        self.placed = {} if placed is None else placed
         self.method, self.order, self.names = acquisition, order, names
         self.generator = torch.Generator().manual_seed(seed)
         self.rows: list[int] = []
@@ -145,8 +147,18 @@ class ActiveLearner:
 
     def _training_data(self, count: int) -> tuple[Float[Tensor, "k q"], Int[Tensor, " k"]]:
         """The first rows that were labeled, and their labels."""
-        at = torch.tensor(self.rows[:count], dtype=torch.long, device=self.x.device)
-        return self.x[at], torch.tensor(self.labels[:count], device=self.x.device).long()
+        label = torch.tensor(self.labels[:count], device=self.x.device).long()
+        return self.inputs(self.rows[:count]), label
+
+    def inputs(self, rows: Sequence[int]) -> Float[Tensor, "k q"]:
+        """Components of rows of the pool and of placed patches."""
+        n = len(self.x)
+        at = torch.tensor([r if r < n else 0 for r in rows], dtype=torch.long)
+        x = self.x[at.to(self.x.device)]
+        for i, row in enumerate(rows):
+            if row >= n:
+                x[i] = self.placed[row]
+        return x
 
     def free(self) -> Int[Tensor, " f"]:
         """Rows that may still be asked about."""

@@ -110,8 +110,13 @@ ENTRY = Entry(
             f1_interval (2) [1] 95 % interval of f1 by the held-out patches; NaN where held_out is 0
             stop (1) [1] 1 where one may stop
             advice (1) [words] whether to go on, and why
+            missing_images (w) [1] placed patches of the labels whose image files are to be sent as
+                `images`, by number; until then the answer is without the new labels
         """),
-        "model": (ArraySpec("file", "n", "bytes", "the model of these labels, as safetensors"),),
+        "model": array_specs("""
+            file (n) [bytes] the model of these labels, as safetensors
+            missing_images (w) [1] as of "ask"; the file is then empty
+        """),
         "patch": (ArraySpec("image", "h w 3", "0-255", "the patch; empty where there is none"),),
         "patches": array_specs("""
             image (k h w 3) [0-255] patches, all of one size; empty where there are no images
@@ -123,7 +128,7 @@ ENTRY = Entry(
             image (h w 3) [0-255] the whole picture, reduced
             boxes (b 4) [pixels] left, top, right, bottom of its patches in it
             p (b) [probability] of each
-            rows (b) [1] of the pool
+            rows (b) [1] of the pool; then the numbers of placed patches that are learned from
             truth (b) [1] labels in the table; -1 where it has none
             verdict (1) [probability] of the picture: the largest of its patches
         """),

@@ -13,14 +13,12 @@ from scant.models.laplace import acquisition
 from scant.models.laplace.one_vs_rest import probabilities
 from scant.studies.clamp.active_learner import ActiveLearner
 from scant.studies.clamp.fitted import FittedClamp
-from scant.studies.clamp.labeling import ask, continued, read_labels
+from scant.studies.clamp.labeling import ask, learn
 from scant.studies.clamp.patch_views import patches
 from scant.studies.clamp.prepared import Prepared
-from scant.studies.clamp.splits import Rows
-from scant.studies.clamp.table import PLACE, PatchPool
+from scant.studies.clamp.table import PLACE, UNKNOWN, PatchPool
 from scant.studies.predicted_table import checked, with_classes, words
 from scant.studies.protocol import blob
-from scant.studies.query import whole
 from scant.tables.images.features import features
 
 
@@ -32,16 +30,13 @@ def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[st
     """
     data = fitted.data
     if question == "patch":
-        return {"image": data.shown.patch(_row(data.rows, query))}
+        return {"image": data.shown.cut(*data.mosaic_box(data.read_row(query.get("row"), "row")))}
     if question == "patches":
-        most = len(data.rows.row) - 1
-        return patches(
-            data.rows.pool, data.shown, [whole(r, "rows", 0, most) for r in query.get("rows", [])]
-        )
+        return patches(data, [data.read_row(r, "rows") for r in query.get("rows", [])])
     if question == "picture":
         if query.get("labels"):
-            continued(fitted, read_labels(data.rows, query["labels"]))
-        return picture(fitted, _row(data.rows, query))
+            learn(fitted, query)
+        return picture(fitted, data.read_row(query.get("row"), "row"))
     if question == "ask":
         return ask(fitted, query)
     if question == "model":
@@ -53,26 +48,40 @@ def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[st
 
 
 def model(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The study fitted to the labels that were sent, as the bytes of a safetensors file."""
-    continued(fitted, read_labels(fitted.data.rows, query.get("labels", [])))
-    if fitted.active.model is None:
+    """The study fitted to the labels that were sent, as the bytes of a safetensors file.
+
+    The file is empty while images of placed patches are missing (`labeling.learn`).
+    """
+    missing = learn(fitted, query)
+    if fitted.active.model is None and not missing:
         raise BadInput("There is no model yet; label patches of both classes first.")
-    return {"file": np.frombuffer(blob(*fitted.tensors()), dtype=np.uint8)}
+    file = b"" if missing else blob(*fitted.tensors())
+    return {
+        "file": np.frombuffer(file, dtype=np.uint8),
+        "missing_images": np.array(missing, dtype=np.int64),
+    }
 
 
 def picture(fitted: FittedClamp, row: int) -> dict[str, np.ndarray]:
-    """The picture of a row, with all its patches."""
-    data = fitted.data
-    own = np.flatnonzero(data.shown.picture == data.shown.picture[row])
-    p = fitted.active.p.cpu().numpy()[own]
+    """The picture of a row, with all its patches and the placed ones that are learned from."""
+    data, session = fitted.data, fitted.active
+    number, _ = data.mosaic_box(row)
+    own = np.flatnonzero(data.shown.picture == number)
+    p = session.p.cpu().numpy()[own]
+    labeled = [r for r in session.rows if r >= len(session.x)]
+    placed = [r for r in labeled if data.placed.picture_of(r) == number]
+    if placed:
+        assert session.model is not None
+        each = probabilities(session.model, session.inputs(placed))
+        p = np.append(p, each[:, -1].cpu().numpy())
     empty = np.empty((0, 0, 3), dtype=np.uint8)
-    shown = data.shown.whole(int(data.shown.picture[row])) if data.shown.files else empty
+    rows = np.append(own, np.array(placed, dtype=np.int64))
     return {
-        "image": shown,
-        "boxes": data.shown.boxes[own],
+        "image": data.shown.whole(number) if data.shown.files else empty,
+        "boxes": np.array([data.mosaic_box(int(r))[1] for r in rows]),
         "p": p,
-        "rows": own,
-        "truth": data.rows.pool.label[own],
+        "rows": rows,
+        "truth": np.append(data.rows.pool.label[own], np.full(len(placed), UNKNOWN)),
         "verdict": np.array([p.max()]),
     }
 
@@ -105,7 +114,3 @@ def predictions(data: Prepared, session: ActiveLearner, table: pd.DataFrame) -> 
         entropy=entropy, information=information,
         outside=data.region.outside(z.cpu().numpy()).astype(np.int64),
     )  # fmt: skip
-
-
-def _row(rows: Rows, query: dict[str, Any]) -> int:
-    return whole(query.get("row"), "row", 0, len(rows.row) - 1)

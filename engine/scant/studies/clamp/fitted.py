@@ -74,6 +74,9 @@ class FittedClamp:
         }
         tensors = {f"rows.{k}": torch.tensor(v) for k, v in stored.items()}
         tensors |= {f"active.{k}": v for k, v in self.active.state().items()}
+        if placed := self.data.placed_x:
+            tensors["placed.number"] = torch.tensor(list(placed))
+            tensors["placed.x"] = torch.stack(list(placed.values()))
         return tensors, {"words": self.data.metadata}
 
     @classmethod
@@ -92,6 +95,8 @@ class FittedClamp:
         scaling = Scaling(**arrays(tensors, "rows.scaling."))
         rows = Rows(pool, stored["row"], stored["role"], metadata["features"], scaling, stored["x"])
         data = Prepared(settings, metadata, rows, device, pictures.Mosaics.of(stored))
+        if placed := part(tensors, "placed."):
+            data.placed_x.update(zip(placed["number"].tolist(), placed["x"].to(data.x)))
         fitted = cls(data, data.session(0, settings.method))
         fitted.active.load(part(tensors, "active."))
         return fitted

@@ -12,12 +12,13 @@ from jaxtyping import Int
 from scant.errors import BadInput
 from scant.models.laplace import acquisition, stopping
 from scant.studies.clamp.fitted import FittedClamp, advised
+from scant.studies.clamp.prepared import Prepared
 from scant.studies.clamp.session_scores import measured
 from scant.studies.clamp.settings import QUEUE
-from scant.studies.clamp.splits import Rows
 from scant.studies.query import whole
 
 MAX_QUEUE = 100
+MAX_IMAGES = 50  # of placed patches that one answer requests
 CHECK = "a check, drawn at random and not learned from"
 
 
@@ -27,12 +28,12 @@ def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
     Args:
         fitted: The session.
         query: `labels`: all labels as [row, class index], in the order in which they were given;
-            "picture" takes them, too. `batch`: number of rows to label next.
+            "picture" takes them, too. `batch`: number of rows to label next. `images`: image files
+            of placed patches, by number (see `learn`).
     """
     data = fitted.data
     k = whole(query.get("batch", QUEUE), "batch", 1, MAX_QUEUE)
-    if "labels" in query:
-        continued(fitted, read_labels(data.rows, query["labels"]))
+    missing = learn(fitted, query) if "labels" in query else []
     session = fitted.active
     queue, reasons = queued(fitted, k)
     (f1, precision, recall), interval, held_out = measured(fitted)
@@ -62,6 +63,7 @@ def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
         "f1_interval": np.array(interval, dtype=float),
         **{name: np.array([value], dtype=float) for name, value in numbers.items()},
         "advice": np.array([text]),
+        "missing_images": np.array(missing, dtype=np.int64),
     }
 
 
@@ -89,6 +91,30 @@ def queued(fitted: FittedClamp, k: int) -> tuple[list[int], list[str]]:
         rows.append(row)
         why.append(reason)
     return rows, why
+
+
+def learn(fitted: FittedClamp, query: dict[str, Any]) -> list[int]:
+    """Fit the session to the labels of a query.
+
+    A worker keeps the components of placed patches, but has no images to compute them from.
+
+    Args:
+        fitted: The session.
+        query: `labels` and `images` as in `ask`.
+
+    Returns:
+        Placed patches of the labels whose images must be sent first; the session is then unchanged.
+
+    Raises:
+        BadInput: There is no such patch or class.
+    """
+    data = fitted.data
+    pairs = read_labels(data, query.get("labels", []))
+    data.add_placed(query.get("images", {}))
+    missing = [r for r, _ in pairs if r >= len(data.x) and r not in data.placed_x][:MAX_IMAGES]
+    if not missing:
+        continued(fitted, pairs)
+    return missing
 
 
 def continued(fitted: FittedClamp, pairs: list[tuple[int, int]]) -> None:
@@ -150,14 +176,14 @@ def _predicted_after(fitted: FittedClamp, count: int, batch: int) -> Int[np.ndar
     return fitted.predicted_after[close]
 
 
-def read_labels(rows: Rows, sent: Any) -> list[tuple[int, int]]:
-    """Labels by row; the last one of a row with several."""
-    most, last = len(rows.row) - 1, dict[int, int]()
+def read_labels(data: Prepared, sent: Any) -> list[tuple[int, int]]:
+    """Labels by row or placed patch; the last one of a row with several."""
+    last = dict[int, int]()
     try:
         pairs = [(row, label) for row, label in sent]
     except (TypeError, ValueError):
         raise BadInput("labels: send a list of pairs of a row and a class index.") from None
     for row, label in pairs:
-        at = whole(row, "labels", 0, most)
-        last[at] = whole(label, "labels, class", 0, rows.sought)
+        at = data.read_row(row, "labels")
+        last[at] = whole(label, "labels, class", 0, data.rows.sought)
     return list(last.items())

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
 
+from scant.studies.clamp.placed import PlacedPatches
 from scant.tables.annotations.annotation import Annotation, Box
 from scant.tables.annotations.matching import OVERLAP, Names, overlaps
 
@@ -36,25 +38,27 @@ class Given(Protocol):
 
 @dataclass(frozen=True)
 class Places:
-    """Where the rows of a pool lie in their pictures.
+    """Where the rows of a pool, and the patches placed by persons, lie in their pictures.
 
     Attributes:
         pictures: Names.
         picture: Of each row, index into them.
         place: Left, top, width and height of each row, and its picture's width and height: pixels
             of the picture as it was given; 0 where not known.
+        offered: Whether patches can be placed in the pictures.
     """
 
     pictures: Sequence[str]
     picture: Int[np.ndarray, " n"]
     place: Int[np.ndarray, "n 6"]
+    offered: bool = False
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Places:
         """Those of a run.
 
         Args:
-            metadata: Of the run; `pictures` are the names.
+            metadata: Of the run; `pictures` are the names, `placed` is `offered`.
             arrays: Of its report: `picture`, and `place` where there is one (else places are not
                 known); `row` names rows of a table that names no pictures.
         """
@@ -67,20 +71,33 @@ class Places:
         if "place" in arrays:
             known = np.asarray(arrays["place"], dtype=np.int64)
             place[:, : known.shape[1]] = known
-        return cls(pictures, picture, place)
+        return cls(pictures, picture, place, bool(metadata.get("placed")))
+
+    @cached_property
+    def placed(self) -> PlacedPatches:
+        """Numbers and boxes of the patches."""
+        return PlacedPatches(self.picture, self.place, self.offered)
 
     def name(self, row: int) -> str:
-        """The picture of a row."""
-        return self.pictures[int(self.picture[row])]
+        """The picture of a row or placed patch."""
+        return self.pictures[self.placed.picture_of(row)]
 
     def size(self, row: int) -> tuple[int, int] | None:
-        """Width and height of the picture of a row; None where not known."""
+        """Width and height of the picture of a row or placed patch; None where not known."""
+        if row >= len(self.picture):
+            row = int(np.flatnonzero(self.picture == self.placed.picture_of(row))[0])
         width, height = (int(v) for v in self.place[row, 4:])
         return (width, height) if width > 0 and height > 0 else None
 
     def box(self, row: int) -> Box | None:
-        """The box of a row in its picture; None where it is the whole picture or not known."""
-        left, top, width, height = (float(v) for v in self.place[row, :4])
+        """The box of a row or placed patch in its picture.
+
+        None where it is the whole picture or not known.
+
+        Raises:
+            BadInput: There is no such patch.
+        """
+        left, top, width, height = (float(v) for v in self.placed.box(row))
         whole = (left, top) == (0, 0) and (width, height) == self.size(row)
         return None if width <= 0 or whole else (left, top, width, height)
 
@@ -91,12 +108,12 @@ def annotations_of(places: Places, labels: Iterable[Given]) -> list[Annotation]:
     Args:
         places: Of the rows.
         labels: Those that are to be written: all that were ever given, those that stand, or those
-            of one person. Labels that were taken back ("") and rows that are not there are left
-            out. An unsure one names no class.
+            of one person. Labels that were taken back ("") and patches that are not there are
+            left out. An unsure one names no class.
     """
     made = []
     for one in labels:
-        if not one.label or not 0 <= one.item < len(places.picture):
+        if not one.label or one.item not in places.placed:
             continue
         made.append(
             Annotation(
@@ -117,6 +134,7 @@ def matches(places: Places, annotations: Iterable[Annotation]) -> list[tuple[int
 
     A row is found by its picture's name and the box that overlaps most, by half at least
     (intersection over union). A label of a whole picture is of the row that is the whole picture.
+    A box of the size of the picture's patches may also be that of a placed patch.
     """
     names = Names(places.pictures)
     rows: dict[int, Int[np.ndarray, " k"]] = {}
@@ -148,7 +166,12 @@ def _row(places: Places, rows: Int[np.ndarray, " k"], one: Annotation) -> int | 
     if one.box is None:
         whole = [int(r) for r in rows if places.box(int(r)) is None]
         return whole[0] if len(whole) == 1 else None
-    known = places.place[rows, :4].astype(float)
-    shares = overlaps(np.array([one.box], dtype=float), known)[0]
+    box, candidates = np.array(one.box, dtype=float), rows.tolist()
+    picture = int(places.picture[rows[0]])
+    positions = places.placed.positions(picture)
+    if positions is not None and (np.abs(box[2:] - positions.size) <= 1).all():  # 1: of rounding
+        candidates.append(places.placed.patch_at(picture, box[:2] + box[2:] / 2))
+    known = np.array([places.placed.box(row) for row in candidates], dtype=float)
+    shares = overlaps(box[None], known)[0]
     best = int(shares.argmax())
-    return int(rows[best]) if shares[best] >= OVERLAP else None
+    return candidates[best] if shares[best] >= OVERLAP else None

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
 from scant.errors import BadInput
-from scant.studies.clamp.pictures import BLANK, Mosaics
-from scant.studies.clamp.table import PatchPool
+from scant.studies.clamp.placed import BLANK
+from scant.studies.clamp.prepared import Prepared
 
 MOST = 12  # of one answer
 SIDE = 299  # pixels of a patch as it is shown
@@ -16,13 +16,12 @@ SQUARE = 0.03  # by which the sides of a square may differ
 WIDE, HIGH = 320, 240  # pixels that a picture beside it has room in
 
 
-def patches(pool: PatchPool, shown: Mosaics, rows: list[int]) -> dict[str, np.ndarray]:
-    """Patches, their pictures, their places there; or their features.
+def patches(data: Prepared, rows: list[int]) -> dict[str, np.ndarray]:
+    """Patches, their pictures, their boxes there; or their features.
 
     Args:
-        pool: The session's.
-        shown: Its pictures.
-        rows: Of the pool.
+        data: The pool and its pictures.
+        rows: Rows of the pool, and placed patches.
 
     Returns:
         `image` "k h w 3", `thumb` "k a b 3" and `box` "k 4": left, top, width and height as shares
@@ -35,7 +34,7 @@ def patches(pool: PatchPool, shown: Mosaics, rows: list[int]) -> dict[str, np.nd
     """
     if len(rows) > MOST:
         raise BadInput(f"rows: got {len(rows)}; ask for at most {MOST} patches at once.")
-    k = len(rows)
+    k, pool, shown = len(rows), data.rows.pool, data.shown
     x = pool.x[rows] if not shown.files else np.empty((k, 0))
     answer: dict[str, np.ndarray] = {
         "image": np.empty((k, 0, 0, 3), np.uint8),
@@ -45,11 +44,10 @@ def patches(pool: PatchPool, shown: Mosaics, rows: list[int]) -> dict[str, np.nd
     }
     if not shown.files:
         return answer
-    result: dict[int, UInt8[np.ndarray, "h w 3"]] = {}
-    for number in {int(shown.picture[row]) for row in rows}:
-        result[number] = shown.whole(number)
-    wholes = [result[int(shown.picture[row])] for row in rows]
-    boxes = shown.boxes[rows]
+    locations = [data.mosaic_box(row) for row in rows]
+    result = {number: shown.whole(number) for number in {number for number, _ in locations}}
+    wholes = [result[number] for number, _ in locations]
+    boxes = np.array([box for _, box in locations]).reshape(-1, 4)
     answer["image"] = np.stack([_cut(whole, box) for whole, box in zip(wholes, boxes)])
     if pool.pictures:
         sizes = np.array([[w.shape[1], w.shape[0]] for w in wholes], float)

@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
+from scant.studies.clamp.placed import BLANK
 from scant.studies.clamp.table import PatchPool
 from scant.tables.images.pixels import jpeg, pixels
 
 QUALITY = 50  # of JPEG
-BLANK = 128  # gray where no patch of the table lies
 MOST_SIDE = 4096  # of a picture; of a larger one, patches are shown each by itself
 
 
@@ -54,12 +54,12 @@ class Mosaics:
         with Image.open(io.BytesIO(self.files[picture])) as image:
             return np.asarray(image.convert("RGB"))
 
-    def patch(self, row: int) -> UInt8[np.ndarray, "h w 3"]:
-        """A patch, cut from its picture; nothing where there are no images."""
+    def cut(self, picture: int, box: Float[np.ndarray, " 4"]) -> UInt8[np.ndarray, "h w 3"]:
+        """A part of a picture; nothing where there are no images."""
         if not self.files:
             return np.empty((0, 0, 3), dtype=np.uint8)
-        left, top, right, bottom = np.round(self.boxes[row]).astype(int)
-        return self.whole(int(self.picture[row]))[top:bottom, left:right]
+        left, top, right, bottom = np.round(box).astype(int)
+        return self.whole(picture)[top:bottom, left:right]
 
 
 def mosaics(pool: PatchPool, width: int) -> Mosaics:
@@ -71,11 +71,11 @@ def mosaics(pool: PatchPool, width: int) -> Mosaics:
     """
     if not pool.images:
         return Mosaics([], pool.picture, np.zeros((len(pool), 4)))
-    made = [_single, _placed][_are_placed(pool)](pool, width)
+    made = [_single, _placed][are_placed(pool)](pool, width)
     return Mosaics(*made)
 
 
-def _are_placed(pool: PatchPool) -> bool:
+def are_placed(pool: PatchPool) -> bool:
     """Whether every patch has a place in a picture that can be put together."""
     place = pool.place
     known = bool(pool.pictures) and bool((place[:, 2:4] > 0).all()) and bool((place >= 0).all())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,12 +16,15 @@ from scant.studies.auto import CHOSEN
 from scant.studies.clamp import pictures
 from scant.studies.clamp import splits as rows_of
 from scant.studies.clamp.active_learner import ActiveLearner, Linear, start_of
+from scant.studies.clamp.placed import PlacedPatches
 from scant.studies.clamp.settings import CNN, COMPARED, METHODS, ROLES, ClampSettings
 from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import PatchPool
 from scant.studies.learned_region import LearnedRegion
 from scant.studies.protocol import roles
+from scant.studies.query import whole
 from scant.studies.split import marks
+from scant.tables.images.features import features
 from scant.tables.images.pixels import pixels
 
 
@@ -37,6 +40,7 @@ class Prepared:
         stored: Pictures of a restored session; None: they are made when they are needed.
         notes: Notes on the table.
         roles: Role of each row of the table (`protocol.roles`).
+        placed_x: Components of placed patches, by their numbers; see `add_placed`.
     """
 
     settings: ClampSettings
@@ -46,6 +50,7 @@ class Prepared:
     stored: pictures.Mosaics | None = None
     notes: Sequence[str] = ()
     roles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    placed_x: dict[int, Float[torch.Tensor, " q"]] = field(default_factory=dict)
 
     @cached_property
     def x(self) -> Float[torch.Tensor, "n q"]:
@@ -69,6 +74,47 @@ class Prepared:
         return pictures.mosaics(self.rows.pool, self.settings.picture_width)
 
     @cached_property
+    def placed(self) -> PlacedPatches:
+        """Numbers and boxes of the patches that a person can place in the pictures."""
+        pool = self.rows.pool
+        return PlacedPatches(pool.picture, pool.place, bool(self.metadata.get("placed")))
+
+    def add_placed(self, images: Mapping[int, bytes]) -> None:
+        """Compute the components of placed patches from their image files."""
+        if images:
+            x = features(list(images.values()), self.rows.given)
+            z = torch.as_tensor(self.rows.scaling.transform(x)).to(self.x)
+            self.placed_x.update(zip(images, z))
+
+    def read_row(self, value: Any, name: str) -> int:
+        """A row of the pool, or the number of a placed patch.
+
+        Args:
+            value: The value that was sent.
+            name: Name of it, for the message.
+
+        Raises:
+            BadInput: It is no whole number, or there is no such patch.
+        """
+        row = whole(value, name, 0, self.placed.last)
+        self.placed.box(row)
+        return row
+
+    def mosaic_box(self, row: int) -> tuple[int, Float[np.ndarray, " 4"]]:
+        """Picture of a row or placed patch among the mosaics, and its box there, in pixels.
+
+        The box is left, top, right and bottom.
+        """
+        mosaics = self.shown
+        if row < len(mosaics.picture):
+            return int(mosaics.picture[row]), mosaics.boxes[row]
+        picture, box = self.placed.picture_of(row), self.placed.box(row)
+        first = int(np.flatnonzero(mosaics.picture == picture)[0])
+        corners, size = mosaics.boxes[first], self.rows.pool.place[first, 2:4]
+        scale = (corners[2:] - corners[:2]) / size
+        return picture, np.concatenate([box[:2], box[:2] + box[2:]]) * np.tile(scale, 2)
+
+    @cached_property
     def first(self) -> Int[np.ndarray, " s"]:
         """Rows whose labels a session has from the start.
 
@@ -90,7 +136,8 @@ class Prepared:
         if not person:
             _, order = start_of(rows.pool.label, askable, s.start, s.seed, repeat, rows.sought)
         seed = 1_000_003 * s.seed + repeat
-        return ActiveLearner(s, self.x, askable, seed, method, order, rows.pool.classes)
+        names = rows.pool.classes
+        return ActiveLearner(s, self.x, askable, seed, method, order, names, self.placed_x)
 
     @cached_property
     def checks(self) -> Int[np.ndarray, " c"]:
@@ -146,6 +193,7 @@ def metadata_of(settings: ClampSettings, rows: Rows) -> dict[str, Any]:
         "features": rows.given,
         "columns": list(pool.features) if rows.given == "columns" else [],
         "images": bool(pool.images),
+        "placed": rows.given != "columns" and pictures.are_placed(pool),
         "size": list(pixels(pool.images[0]).shape[:2]) if pool.images else [],
         "expert": settings.expert,
         "rows": {"pool": roles[0], "validation": roles[1], "test": roles[2]},

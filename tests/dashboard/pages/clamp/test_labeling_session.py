@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
-from scant.errors import BadInput
+from scant.errors import BadInput, NotFound
 from scant.store import Store
 from scant.store.records import IMPORTED, Label
+from scant.studies.clamp.table import PatchPool
 from scant_dashboard.controls.labeling_widget import LabelingWidget as Component
+from scant_dashboard.pages.clamp.labeling_view import LabelingView
+from scant_dashboard.pages.clamp.labels_out import history_csv, labels_file
 from scant_dashboard.pages.clamp.session_queue import (
     DONE,
     MODEL,
@@ -234,6 +243,69 @@ def test_a_patch_chosen_elsewhere_is_shown(press: Press, frame: Any) -> None:
     press.session.close()
     press.session.pick(5)
     assert len(press.heard) == 1
+
+
+@pytest.fixture
+def placing(frame: Any, monkeypatch: pytest.MonkeyPatch) -> Press:
+    """A session on two pictures of 40 x 20 pixels, whose three patches overlap by half."""
+    file = io.BytesIO()
+    Image.new("RGB", (20, 20), (200, 0, 0)).save(file, "PNG")
+    press = Press(frame, monkeypatch, {"placed": True})
+    table = pd.DataFrame({"image": [base64.b64encode(file.getvalue()).decode()] * (100 + N)})
+    pool = press.session.pool
+    assert pool is not None
+    pool._table = PatchPool.of(table)
+    pool._arrays["place"] = np.array([[10 * (i % 3), 0, 20, 20, 40, 20] for i in range(N)])
+    return press
+
+
+def test_a_patch_is_placed_by_a_click_and_its_image_is_sent_once(
+    placing: Press, frame: Any, store: Store
+) -> None:
+    view = LabelingView(frame, lambda *_: None)
+    press, view.session = placing, placing.session
+    view.pick_around(1, np.array([0.05, 0.0]))
+    assert press.heard[-1]["show"] == 1
+    view.pick_around(1, np.array([0.25, 0.0]))
+    new = press.heard[-1]["show"]
+    assert new == N + 15
+    assert frame.service.asked[-1] == ("patches", {"rows": [new]})
+    press("label", row=new, value=1)
+    assert [(v.item, v.label) for v in store.labels("r")] == [(new, "clamp")]
+    first, second = [a for q, a in frame.service.asked if q == "ask"][-2:]
+    assert first == {"labels": [[new, 1]], "batch": 8}
+    assert list(second["images"]) == [new]
+    assert Image.open(io.BytesIO(second["images"][new])).size == (20, 20)
+    press("label", row=0, value=0)
+    assert "images" not in frame.service.asked[-1][1]
+    assert [h["row"] for h in press.session.widget.history] == [0, new]
+    assert "2 of 7 rows labeled" in view.alt
+    assert f"no row {new + 1000}" in press("label", row=new + 1000, value=1)["error"]
+
+    pool = press.session.pool
+    assert pool is not None
+    placed, row = csv.DictReader(history_csv(pool, press.session.labels).splitlines())
+    assert (placed["row"], placed["picture"], placed["left"]) == ("", "a.jpg", "15.0")
+    assert (row["row"], row["left"], row["width"]) == ("100", "0.0", "20.0")
+    assert len(labels_file(pool, press.session.labels.standing, "ImageFolder")) > 0
+    assert press("undo")["back"] == 0
+    assert press("undo")["back"] == new
+    assert press.session.labels.standing == {}
+
+
+def test_placed_patches_of_a_deleted_table_are_not_learned_from(
+    placing: Press, frame: Any, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placing("label", row=N + 15, value=1)
+    frame.service.placed.clear()  # another worker
+
+    def deleted(_: int) -> bytes:
+        raise NotFound("The table was deleted.")
+
+    monkeypatch.setattr(placing.session.pool, "image", deleted)
+    placing("label", row=2, value=0)
+    (*_, last) = [a for q, a in frame.service.asked if q == "ask"]
+    assert last["labels"] == [[2, 0]]
 
 
 def test_every_patch_is_sent_once_unless_the_browser_begins_anew(press: Press, frame: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bokeh.events import Tap
 
 from scant.events import Report, Snapshot
 from scant.store import Store
@@ -217,10 +218,17 @@ def test_a_picture_shows_every_patch_and_a_verdict(frame: Any) -> None:
     picture.patch.value = 3
     picture.label.clicks += 1
     assert picked == [4, 3]
+    clicked: list[tuple[int, list[float]]] = []
+    picture.clicked = lambda row, offset: clicked.append((row, offset.tolist()))
+    picture.plot.figures[0]._trigger_event(Tap(picture.plot.figures[0], x=100.0, y=45.0))
+    assert clicked == [(4, [-0.25, 0.0])]
     picture.which.value = 0
     assert frame.asked[-1][1]["row"] == 0
     picture._answered(answer | {n: answer[n][:1] for n in ("boxes", "p", "rows", "truth")})
     assert "This picture shows clamp with p = 0.80. In the table it does not." in picture.alt
+    picture.open(run({"placed": True}))
+    frame.then(answer)
+    assert "Click any place to label the patch around it" in picture.alt
     picture.clear(None)  # type: ignore[arg-type]
     picture.open(run({"pictures": []}))
     assert picture.alt == NO_PICTURES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,6 +66,42 @@ def test_a_thousand_labels_make_the_round_unchanged(form: Format, store: Store) 
     assert {v.role for v in stand.values()} == {IMPORTED}
     again = prelabels(read(content, form.file), places(), CLASSES, list(stand.values()), "me", 5.0)
     assert (again.labels, again.duplicates) == ([], len(sent))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_labels_of_rows_and_of_placed_patches_come_back_to_the_same(form: Format) -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(file, "PNG")
+    pool = replace(places(), offered=True)
+    rng = np.random.default_rng(0)
+    items = list(range(2 * EACH))
+    for x, y in rng.uniform(0, 5 * SIDE, (60, 2)):
+        picture = int(rng.integers(2))
+        item = pool.placed.patch_at(picture, np.array([x, y]))
+        assert item is not None
+        items += [item] if item not in items else []
+    assert sum(item >= PICTURES * EACH for item in items) > 40
+    labels = [Label(item, CLASSES[item % 3], "ada", 1.7e9) for item in items]
+    content = write(form.name, annotations_of(pool, labels), lambda _: file.getvalue())
+    found = prelabels(read(content, form.file), pool, CLASSES, [], "me", 5.0)
+    assert found.unmatched == 0
+    assert {v.item: v.label for v in found.labels} == {v.item: v.label for v in labels}
+
+
+def test_a_box_of_another_size_is_of_a_row_and_never_of_a_placed_patch() -> None:
+    pool = replace(places(), offered=True)
+    n = PICTURES * EACH
+
+    def found(*box: float) -> list[int]:
+        one = Annotation("photo 0.jpg", "crack", box)  # type: ignore[arg-type]
+        return [v.item for v in prelabels([one], pool, CLASSES, [], "me", 5.0).labels]
+
+    assert found(20, 10, 60, 60)[0] >= n
+    assert found(1, 1, 60, 60) == [0]
+    assert found(10, 0, 60, 50) == [0]
+    assert found(30, 30, 50, 50) == []  # of no row by half
+    assert found(-50, 0, 60, 60) == []
 
 
 def test_a_file_that_says_otherwise_now_replaces_its_labels() -> None:
