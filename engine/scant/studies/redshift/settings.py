@@ -14,6 +14,7 @@ from scant.studies.split import SplitSettings
 
 SHAPES = ("GL", "VL", "GD", "VD", "GC", "VC")
 COLORS, COMPONENTS = "colors", "principal components"  # values of `features`
+BASIS_FUNCTIONS = "basis functions"  # value of `missing`: the density of the publication (5.22)
 # Of the demonstration and of the other presets, whose results are known.
 FIXED: dict[str, Any] = {
     "n_basis": 25,
@@ -156,7 +157,7 @@ class RedshiftSettings(SplitSettings):
     )
     missing = param.Selector(
         default=AUTO,
-        objects=[AUTO, "integrate", "basis functions", "one Gaussian"],
+        objects=[AUTO, "integrate", BASIS_FUNCTIONS, "one Gaussian"],
         doc="How rows with missing values are predicted. integrate: predictions are averaged over "
         "the values that the missing ones may have, under a mixture of Gaussians fitted to the "
         "inputs; basis functions: the same with the publication's density (5.22); one Gaussian: "

@@ -1,9 +1,12 @@
 """The redshift study on simulated galaxies: it learns, repeats itself, answers, and refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import norm
 
 import scant
 from scant.errors import BadInput
@@ -12,7 +15,7 @@ from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
 from scant.studies.redshift.prepared import bands_of
 from scant.studies.redshift.restart import stages_to
-from scant.studies.redshift.settings import FIXED
+from scant.studies.redshift.settings import FIXED, RedshiftSettings
 from scant.studies.redshift.shapes import narrow
 
 SMALL = FIXED | {
@@ -59,6 +62,18 @@ def test_a_density_integrates_to_one_and_has_the_mean_of_the_prediction(finished
     mean = (result["grid"] * result["density"]).sum() / result["density"].sum()
     assert mean == pytest.approx(without["z_mean"][5], abs=0.03)
     assert (result["components"].sum(0) <= result["density"] + 1e-9).all()
+
+
+def test_rows_with_gaps_are_scored_by_the_mixture_and_as_published_by_its_moments(finished):
+    posterior = finished[0].study.posterior
+    rows, off = posterior.held.iloc[:20], list(posterior.features.bands[:2])
+    p, z = posterior.predict(rows, off), rows["z"].to_numpy()
+    density = (p.weights * norm.pdf(z[:, None], p.means, np.sqrt(p.variances))).sum(1)
+    np.testing.assert_allclose(np.exp(posterior.score(rows, off).log_density), density)
+    settings = RedshiftSettings.parse({**posterior.settings.values(), "missing": "basis functions"})
+    scored = replace(posterior, settings=settings).score(rows, off)
+    np.testing.assert_allclose(np.exp(scored.log_density), norm.pdf(z, p.mean, p.std))
+    assert not np.allclose(density, np.exp(scored.log_density))
 
 
 def test_a_table_without_any_feature_is_refused_by_name(finished):
