@@ -152,8 +152,8 @@ class RedshiftSettings(SplitSettings):
         default=AUTO,
         objects=[AUTO, "leave out", "use"],
         doc="Training rows with missing values: leave them out, or use their observed values "
-        "(5.86; slower). auto: leave them out, unless there are more than 30 columns and most rows "
-        "lack a value.",
+        "(5.86; slower). auto: leave them out, unless most rows lack a value and there are more "
+        "than 30 columns or fewer than 30 rows without missing values.",
     )
     missing = param.Selector(
         default=AUTO,
