@@ -133,14 +133,14 @@ def _applicable(names: Sequence[str], scores: Table, redshift: bool) -> tuple[li
 
 def _by_pattern(patterns: Table, bands: Sequence[str], redshift: bool) -> str:
     """Return a table by the bands that rows lack; "" if no pattern of the table lacks one."""
-    missing, (rows, *scores) = patterns[: len(bands)] > 0, patterns[len(bands) :]
+    missing, rows = patterns[: len(bands)] > 0, patterns[len(bands)]
     if not missing.any():
         return ""
     labels = [
         ", ".join(b for b, m in zip(bands, column) if m) or tr("none") for column in missing.T
     ]
     sized = [tr("{n:,.0f}", n=n) for n in rows]
-    names, scores = _applicable(OF_MISSING, np.array(scores), redshift)
+    names, scores = _applicable(OF_MISSING, patterns[len(bands) + 1 :], redshift)
     table = _table(tr("inputs missing"), names, labels, scores, sized)
     return (
         f"<details><summary>{tr('By the inputs that rows lack')}</summary>{table}"

@@ -31,6 +31,7 @@ from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import RedshiftSettings, check
 from scant.studies.redshift.target import Target
 from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
+from scant.tables.column_matching import listed
 from scant.tables.limits import beside
 
 MIN_LEARNED = 6  # rows: of ten, what each fold of three or four leaves
@@ -67,6 +68,12 @@ class Prepared:
         self.given, partial, self.held = self._split(table)
         self.learn, self.partial = self._drawn(self.given), self._drawn(partial)
         self.features, self.choices = self._fit_features()
+        if self.features.softening:
+            fluxes = listed(list(self.features.softening))
+            self.notes.append(
+                f"Fluxes are converted to asinh magnitudes, negative ones, too: {fluxes}. Set "
+                "features to 'as given' to learn from the fluxes themselves."
+            )
         log_target = self.choices["log_target"].value == "yes"
         self.target = Target.fit(self._z(self.learn), log_target)
         whole = completes(self.features, settings)

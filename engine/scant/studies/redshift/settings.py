@@ -13,7 +13,7 @@ from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.split import SplitSettings
 
 SHAPES = ("GL", "VL", "GD", "VD", "GC", "VC")
-COLORS, COMPONENTS = "colors", "principal components"  # values of `features`
+AS_GIVEN, COLORS, COMPONENTS = "as given", "colors", "principal components"  # values of `features`
 BASIS_FUNCTIONS = "basis functions"  # value of `missing`: the density of the publication (5.22)
 # Of the demonstration and of the other presets, whose results are known.
 FIXED: dict[str, Any] = {
@@ -101,13 +101,14 @@ class RedshiftSettings(SplitSettings):
     )
     features = param.Selector(
         default=AUTO,
-        objects=[AUTO, COLORS, "as given", COMPONENTS],
+        objects=[AUTO, COLORS, AS_GIVEN, COMPONENTS],
         doc="colors: differences of neighboring features, such as magnitudes, and one "
         "reference feature; as given: the features themselves; principal components: all of them, "
         "uncorrelated and of unit variance, the errors' logarithms included (section 6.3.1); where "
         "rows with missing values are used in training, as given. auto: colors of three or more "
         "columns that rise and fall together, as magnitudes do; of more than 30 columns 8, 16 or "
-        "32 principal components, where these predict left-out rows better.",
+        "32 principal components, where these predict left-out rows better. Fluxes (flux_g) are "
+        "converted to asinh magnitudes first, unless as given.",
     )
     errors = param.Selector(
         objects=["as features", "as noise", "ignore"],
