@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from scant.events import Metric
+from scant.html_table import html_table
 from scant.tables.levels import measured
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.page_parts.context import PageContext
 from scant_dashboard.page_parts.guess_first import GuessFirst
 from scant_dashboard.page_parts.question_view import QuestionView
 from scant_dashboard.page_parts.widgets import controls_row
+from scant_dashboard.pages.redshift.scores import (
+    DENSITIES,
+    FAR,
+    OF_BINS,
+    format_score,
+    heading,
+)
 from scant_dashboard.pages.redshift.target import OUTLIER, is_redshift, is_relative
 from scant_dashboard.plots.base import SIDE_BY_SIDE, target_name
 from scant_dashboard.plots.density import DensityPlot
 from scant_dashboard.plots.scatter import ScatterPlot
-from scant_dashboard.plots.table import comparison, figure
 from scant_dashboard.template import text
 from scant_dashboard.translate import later, tr
 
 PLOTS = ":host { grid-template-columns: repeat(auto-fit, minmax(min(100%, 360px), 1fr)); }"
 IDLE = later("Clear an input, and guess the loss of accuracy.")
-METRICS = ("RMSE", later("mean log-likelihood"), "F_0.15 (%)", "F_0.05 (%)")
+METRICS = (
+    "RMSE", DENSITIES[0], "F_0.15 (%)", "F_0.05 (%)", *OF_BINS[:2], *FAR, *DENSITIES[1:],
+)  # fmt: skip
 GROWTH = later("RMSE grows by a factor of {factor:.1f}.")
 
 
@@ -226,14 +235,14 @@ class BandAblation(QuestionView):
         if self._removed:
             without = tr("without {bands}", bands=", ".join(self._removed))
             rows.append((without, self._held["metrics"]))
-        names = [n for n in METRICS if self._redshift or not is_relative(n)]
         cells = {
-            label: [_figure(name, value) for name, value in zip(names, values)]
+            escape(label): [
+                format_score(name, value)
+                for name, value in zip(METRICS, values)
+                if self._redshift or not is_relative(name)
+            ]
             for label, values in rows
             if values is not None
         }
-        return comparison(cells, [tr(name) for name in names])
-
-
-def _figure(name: str, value: float) -> str:
-    return figure(Metric("", name, float(value)))
+        names = [n for n in METRICS if self._redshift or not is_relative(n)]
+        return html_table([heading(name) for name in names], cells.items())

@@ -23,22 +23,27 @@ from scant_dashboard.translate import later, ntr, tr
 
 TITLE = later("Scores by bin and by missing inputs")
 DENSITIES = (later("mean log-likelihood"), "CRPS", later("CDE loss"), "PIT-KS")
-OF_BINS = (later("bias"), "sigma_MAD", later("outlier rate"), *DENSITIES)
-OF_MISSING = ("RMSE", "sigma_MAD", later("outliers beyond 0.15"), *DENSITIES)
+FAR = (later("outliers beyond 0.15"), later("outliers beyond 3 sigma"))
+OF_BINS = (later("bias"), "sigma_MAD", later("outlier rate"), *DENSITIES, *FAR)
+OF_MISSING = ("RMSE", "sigma_MAD", FAR[0], *DENSITIES, OF_BINS[0], FAR[1])
 READ = ("RMSE", "sigma_MAD", "CRPS", "PIT-KS")  # also in the text alternative
-SHARES = ("outlier rate", "outliers beyond 0.15")  # in percent
+SHARES = ("outlier rate", *FAR)  # in percent
 UNKNOWN_MISSING = later(
     "An earlier version made this run; it has no other scores by missing inputs."
 )
 UNKNOWN_BINS = later("An earlier version made this run; it has no other scores by bin.")
 BINS = later("Bins of equal width; those with fewer than twenty held-out rows are left out.")
+LACKED = later(
+    "The held-out rows as they are in the table, by the inputs that they lack; patterns of fewer "
+    "than twenty rows are left out."
+)
 PART = later("The inputs were removed at random, with their errors.")
 
 Table = Float[np.ndarray, "_ q"]
 
 
 class ScoreTables(View):
-    """Two tables with the interface of a plot."""
+    """Three tables with the interface of a plot."""
 
     def __init__(self) -> None:
         self.title, self.alt = TITLE, NOTHING
@@ -48,9 +53,11 @@ class ScoreTables(View):
     def show(
         self,
         bins: Float[np.ndarray, "6 q"],
-        bin_scores: Float[np.ndarray, "6 q"] | None,
+        bin_scores: Float[np.ndarray, "_ q"] | None,
         missing: Table,
-        missing_scores: Float[np.ndarray, "7 k"] | None,
+        missing_scores: Float[np.ndarray, "_ k"] | None,
+        pattern_scores: Table | None = None,
+        bands: Sequence[str] = (),
         target: str = "z",
         n_missing: int = 0,
         redshift: bool = True,
@@ -59,9 +66,12 @@ class ScoreTables(View):
 
         Args:
             bins: Point predictions by bin: lower edge, upper edge, scores, number of rows.
-            bin_scores: Densities in the same bins: lower edge, upper edge, scores.
+            bin_scores: Further scores in the same bins: lower edge, upper edge, scores.
             missing: Number of missing bands, RMSE, and rows shown elsewhere.
             missing_scores: Number of missing bands, and all other scores.
+            pattern_scores: Patterns of missing bands in the held-out rows: 1 for each band that is
+                missing, else 0; number of rows, scores.
+            bands: Names of the bands.
             target: Name of the learned column.
             n_missing: Number of rows from which bands were removed; 0 if unknown.
             redshift: Whether to show scores relative to 1 + z.
@@ -80,6 +90,7 @@ class ScoreTables(View):
         if missing_scores is None:
             lacking += _note(tr(UNKNOWN_MISSING))
         sized = [tr("{n:,.0f}", n=n) for n in rows]
+        patterns = "" if pattern_scores is None else _by_pattern(pattern_scores, bands, redshift)
         named = tr("true {target}", target=target)
         binned = _table(named, first, ranges, of_bins, sized) + _note(tr(BINS))
         if bin_scores is None:
@@ -87,7 +98,8 @@ class ScoreTables(View):
         metrics = [Metric("this run", name, 0.0) for name in dict.fromkeys((*second, *first))]
         self.panel.object = (
             f"<details open><summary>{tr('By the number of missing inputs')}</summary>{lacking}"
-            f"</details><details><summary>{escape(tr('By the true {target}', target=target))}"
+            f"</details>{patterns}"
+            f"<details><summary>{escape(tr('By the true {target}', target=target))}"
             f"</summary>{binned}</details>"
             f"{meanings(metrics)}"
         )
@@ -105,7 +117,9 @@ def score_tables() -> DataView:
         a = data.arrays
         arrays = a["bins"], a.get("bin_scores"), a["missing"], a.get("missing_scores")
         target = target_name(metadata) or TARGETS[0]
-        tables.show(*arrays, target, n_rows(data), is_redshift(metadata))
+        bands = [str(band) for band in metadata.get("bands", ())]
+        patterns = a.get("pattern_scores")
+        tables.show(*arrays, patterns, bands, target, n_rows(data), is_redshift(metadata))
 
     tables = ScoreTables()
     return DataView(tables, feed)
@@ -117,6 +131,23 @@ def _applicable(names: Sequence[str], scores: Table, redshift: bool) -> tuple[li
     return [names[i] for i in at], scores[at]
 
 
+def _by_pattern(patterns: Table, bands: Sequence[str], redshift: bool) -> str:
+    """Return a table by the bands that rows lack; "" if no pattern of the table lacks one."""
+    missing, rows = patterns[: len(bands)] > 0, patterns[len(bands)]
+    if not missing.any():
+        return ""
+    labels = [
+        ", ".join(b for b, m in zip(bands, column) if m) or tr("none") for column in missing.T
+    ]
+    sized = [tr("{n:,.0f}", n=n) for n in rows]
+    names, scores = _applicable(OF_MISSING, patterns[len(bands) + 1 :], redshift)
+    table = _table(tr("inputs missing"), names, labels, scores, sized)
+    return (
+        f"<details><summary>{tr('By the inputs that rows lack')}</summary>{table}"
+        f"{_note(tr(LACKED))}</details>"
+    )
+
+
 def _table(
     corner: str,
     names: Sequence[str],
@@ -125,8 +156,8 @@ def _table(
     rows: Sequence[str] = (),
 ) -> str:
     """Return a table with one column per score, preceded by `rows`."""
-    heads = [*([tr("rows")] if rows else []), *map(_headed, names)]
-    columns = [[_format(name, v) for v in values] for name, values in zip(names, scores)]
+    heads = [*([tr("rows")] if rows else []), *map(heading, names)]
+    columns = [[format_score(name, v) for v in values] for name, values in zip(names, scores)]
     cells = zip(*([rows] if rows else []), *columns)
     lines = [(escape(label), cell) for label, cell in zip(labels, cells)]
     return html_table(heads, lines, escape(corner))
@@ -153,18 +184,20 @@ def _by_bin(names: Sequence[str], scores: Table, target: str) -> str:
 
 def _reading(name: str, one: float, other: float) -> str:
     return tr("{score} {one} to {other}", score=tr(name).replace("sigma", "σ"),
-              one=_format(name, one), other=_format(name, other))  # fmt: skip
+              one=format_score(name, one), other=format_score(name, other))  # fmt: skip
 
 
 def _bands(count: int) -> str:
     return ntr("{n} input", "{n} inputs", count) if count else tr("none")
 
 
-def _headed(name: str) -> str:
+def heading(name: str) -> str:
+    """Return the head of a column of scores as HTML, with the unit of shares."""
     return symbol(tr(name)) + (" (%)" if name in SHARES else "")
 
 
-def _format(name: str, value: float) -> str:
+def format_score(name: str, value: float) -> str:
+    """Write a score with four significant digits; shares in percent."""
     if name in SHARES:
         return tr("{value:.1f}", value=100 * value)
     return figure(Metric("this run", name, float(value)))

@@ -24,7 +24,9 @@ from scant.verdict import Part
 
 MISSING_ROWS = 2000  # test rows from which bands are removed: all of the demonstration's
 LEAST_ROWS = 10  # of these, to tell anything
-ALSO = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")  # of this model alone
+DENSITY = ("mean log-likelihood", "CRPS", "CDE loss", "PIT-KS")
+# Of this model alone; reports of before lack the last two.
+ALSO = ("sigma_MAD", "outliers beyond 0.15", *DENSITY, "bias", "outliers beyond 3 sigma")
 LEARNED = (
     "Scores with bands missing come from models of the remaining bands, trained as for a table to "
     "predict that lacks these bands."
@@ -48,7 +50,7 @@ class Beside(NamedTuple):
 
     whole: Answers
     missing: Float[ndarray, "13 k"]
-    scores: Float[ndarray, "7 k"]
+    scores: Float[ndarray, "9 k"]
     parts: tuple[Part, ...]
     notes: tuple[str, ...]
 
@@ -94,8 +96,7 @@ def beside(fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadli
         every = [mine, *(theirs.get(name) for name in NAMES)]
         kinds = zip(*(scores_of(problem, one, problem.scores) for one in every))
         results.append([count, *(value for kind in kinds for value in kind)])
-        own = ("sigma_MAD", "outliers beyond 0.15", *ALSO)
-        others.append([count, *scores_of(problem, mine, own)])
+        others.append([count, *scores_of(problem, mine, ALSO)])
         if count:
             at = Part("missing", start=count, stop=count, rows=len(table))
             parts += part(at, mine, theirs)

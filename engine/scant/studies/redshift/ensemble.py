@@ -49,6 +49,7 @@ from scant.studies.redshift.members import (
     Model,
     fit_members,
 )
+from scant.studies.redshift.settings import BASIS_FUNCTIONS
 
 # Components of the inputs' density that missing values are filled with, unless `missing` is auto
 # and left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave
@@ -170,7 +171,7 @@ class GPzEnsemble:
             model.mixture_means = result.means
             model.mixture_precisions = result.precisions
             model.input_mean, model.input_precision = whole.means[0], whole.precisions[0]
-            if missing == "basis functions" and model.projection is None:
+            if missing == BASIS_FUNCTIONS and model.projection is None:
                 model.mixture_log_weights = x.new_zeros(m)
                 model.mixture_means = x.new_zeros(m, x.shape[1])
                 model.mixture_precisions = x.new_zeros(m, x.shape[1], x.shape[1])

@@ -80,8 +80,12 @@ ENTRY = Entry(
             coverage (2 c) [share] nominal and observed coverage of intervals
             bins (6 q) [target] per bin of truth: low edge, high edge, bias, sigma_MAD, outlier
                 rate, rows
-            bin_scores (6 q) [mixed] of the densities in these bins: low edge, high edge, mean
-                log-likelihood, CRPS, CDE loss, distance of the PIT from uniform (PIT-KS)
+            bin_scores (8 q) [mixed] in these bins: low edge, high edge, mean log-likelihood, CRPS,
+                CDE loss, distance of the PIT from uniform (PIT-KS), share of errors beyond 0.15 and
+                beyond 3 sigma. Reports of before lack the last two
+            pattern_scores (_ p) [mixed] by the bands that rows lack, the most frequent pattern
+                first: 1 for each band that is missing, else 0; number of rows; RMSE; then the
+                scores of `missing_scores`
             kept (6 p) [share] share kept by confidence, then RMSE, mean log-likelihood, FR15, FR05,
                 bias of what is kept
             missing (13 5) [mixed] 0 to 4 bands removed at random: how many, then RMSE of this
@@ -89,8 +93,9 @@ ENTRY = Entry(
                 installed), all trained on rows with bands removed too; then their mean
                 log-likelihood; then their CRPS. Reports of before have 3 rows: how many, RMSE of
                 this model, and of a forest of whole rows with the mean in place of what is missing
-            missing_scores (7 5) [mixed] of this model with so many bands removed: how many,
-                sigma_MAD, share of errors beyond 0.15, mean log-likelihood, CRPS, CDE loss, PIT-KS
+            missing_scores (9 5) [mixed] of this model with so many bands removed: how many,
+                sigma_MAD, share of errors beyond 0.15, mean log-likelihood, CRPS, CDE loss, PIT-KS,
+                bias, share of errors beyond 3 sigma. Reports of before lack the last two
             tried (t 5) [mixed] per stage of training: number of basis functions, place of their
                 shape among the values of `covariance`, freedom of precisions and noise (0 to 2),
                 best validation score, expected seconds of training until its end
@@ -113,7 +118,13 @@ ENTRY = Entry(
             ArraySpec("std_noise", _TEST, "target", "noise part"),
             ArraySpec("std_input", _TEST, "target", "part from the missing bands"),
             ArraySpec("pit", _TEST, "probability", "probability integral transform of the truth"),
-            ArraySpec("metrics", "4", "mixed", "RMSE, mean log-likelihood, FR15, FR05"),
+            ArraySpec(
+                "metrics",
+                "11",
+                "mixed",
+                "RMSE, mean log-likelihood, FR15, FR05, then bias, "
+                "sigma_MAD, errors beyond 0.15, beyond 3 sigma, CRPS, CDE loss, PIT-KS",
+            ),
         ),
         "density": array_specs("""
             grid (g) [target] where p(z) is evaluated

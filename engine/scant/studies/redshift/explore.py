@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from scant import metrics
 from scant.errors import BadInput
+from scant.evaluate.scores import scores_of
 from scant.predictive import MixturePredictive
 from scant.studies.redshift.fitted import FittedGPz
+from scant.studies.redshift.problem import problem_of
 
 GRID = 240
+SCORED = (
+    "RMSE", "mean log-likelihood", "F_0.15", "F_0.05", "bias", "sigma_MAD", "outliers beyond 0.15",
+    "outliers beyond 3 sigma", "CRPS", "CDE loss", "PIT-KS",
+)  # fmt: skip
 DRAWN = 6  # components drawn one by one; the others are in the sum
 
 
@@ -38,22 +43,17 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
 def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
     """Every test row as if the bands in `off` had not been measured (5.22-5.40)."""
     scored = fitted.score(fitted.shown, off)
-    y, mean, predictive = scored.y, scored.value, scored.predictive
+    predictive = scored.predictive
     assert isinstance(predictive, MixturePredictive)
+    shown = fitted.shown
+    problem = problem_of(fitted.features, shown, shown, fitted.settings.target)
     return {
-        "z_mean": mean,
+        "z_mean": scored.value,
         "std_model": np.sqrt(predictive.model_variance),
         "std_noise": np.sqrt(predictive.noise_variance),
         "std_input": np.sqrt(predictive.input_variance),
         "pit": scored.pit,
-        "metrics": np.array(
-            [
-                metrics.rmse(y, mean),
-                float(scored.log_density.mean()),
-                metrics.fraction_within(y, mean, 0.15),
-                metrics.fraction_within(y, mean, 0.05),
-            ]
-        ),
+        "metrics": np.array(scores_of(problem, scored, SCORED)),
     }
 
 

@@ -34,7 +34,7 @@ from scant.studies.redshift.gap_patterns import LearnedRows, lacking
 from scant.studies.redshift.gaps import MissingPatternModels, fit_gaps
 from scant.studies.redshift.prepared import Prepared
 from scant.studies.redshift.preprocessing import Features
-from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.settings import BASIS_FUNCTIONS, RedshiftSettings
 from scant.studies.redshift.target import Target
 from scant.studies.redshift.undetected import Drawn
 
@@ -170,12 +170,20 @@ class FittedGPz:
         return self.target.restore(predictive if drawn is None else drawn.mixed(predictive))
 
     def score(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Scored:
-        """Predict rows whose target is known.
+        """Predict rows whose target is known, to score the mixture that `predict` returns.
 
-        GPz alone is scored by the Gaussian of its moments, as published.
+        GPz alone with the publication's density of the inputs (`missing` is "basis functions") is
+        scored as there: "each model provides a single Normal predictive distribution" (below
+        Figure 5.4), also of rows with missing values.
+
+        Args:
+            table: n rows with bands and target.
+            off: Bands that count as not measured.
         """
         predictive = self.predict(table, off)
-        if self.ensemble.average is None and not self.target.positive:
+        # Elsewhere the mixture counts: with a band missing p(z) may have several modes.
+        published = self.settings.missing == BASIS_FUNCTIONS and self.ensemble.average is None
+        if published and not self.target.positive:
             predictive = predictive.collapsed()
         return Scored(table[self.settings.target].to_numpy(float), predictive)
 

@@ -31,9 +31,14 @@ from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import RedshiftSettings, check
 from scant.studies.redshift.target import Target
 from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, marks
+from scant.tables.column_matching import listed
 from scant.tables.limits import beside
 
 MIN_LEARNED = 6  # rows: of ten, what each fold of three or four leaves
+# Rows without missing values, below which `incomplete=auto` learns from the others, too. With 400
+# simulated galaxies, of which all but 15 and 40 lack one of five bands, the CRPS of 1,000 others
+# was .094 and .066 (mean of two draws) when these were left out, and .066 and .067 when not.
+FEWEST_COMPLETE = 30
 LIVE_ROWS = 600  # test rows in a snapshot: enough to see, cheap to send
 
 
@@ -63,6 +68,12 @@ class Prepared:
         self.given, partial, self.held = self._split(table)
         self.learn, self.partial = self._drawn(self.given), self._drawn(partial)
         self.features, self.choices = self._fit_features()
+        if self.features.softening:
+            fluxes = listed(list(self.features.softening))
+            self.notes.append(
+                f"Fluxes are converted to asinh magnitudes, negative ones, too: {fluxes}. Set "
+                "features to 'as given' to learn from the fluxes themselves."
+            )
         log_target = self.choices["log_target"].value == "yes"
         self.target = Target.fit(self._z(self.learn), log_target)
         whole = completes(self.features, settings)
@@ -95,8 +106,9 @@ class Prepared:
         complete = np.ones(len(table), dtype=bool)
         if s.incomplete != "use":
             complete = complete_rows(table, self.bands)
-            wide = s.incomplete == AUTO and len(self.bands) > components.MIN_COLUMNS
-            if wide and 2 * complete.sum() < len(table):  # of many columns most rows lack one
+            needed = len(self.bands) > components.MIN_COLUMNS  # of many columns most rows lack one
+            needed |= (complete & known).sum() < FEWEST_COMPLETE
+            if needed and s.incomplete == AUTO and 2 * complete.sum() < len(table):
                 self.notes.append(
                     f"{int((~complete).sum()):,} of the {len(table):,} rows lack a value in one of "
                     f"the {len(self.bands)} columns; the model learns from the values that they "

@@ -9,8 +9,8 @@ all as published (Almosallam 2017, section 6.3.1) or perhaps the first ones of m
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,8 @@ from torch import Tensor
 
 from scant.studies.auto import AUTO, Choice
 from scant.studies.redshift.components import projection, transformed, whole
-from scant.studies.redshift.settings import COLORS, COMPONENTS, RedshiftSettings
+from scant.studies.redshift.fluxes import as_magnitudes, softening
+from scant.studies.redshift.settings import AS_GIVEN, COLORS, COMPONENTS, RedshiftSettings
 from scant.tables.levels import measured
 
 # Beyond this many robust deviations a value grows only logarithmically: it stays the most extreme
@@ -51,6 +52,7 @@ class Features:
         mean: Mean of each measurement after taming.
         scale: Deviation of each measurement after taming.
         T: From x to z; q < d rows where z are the first principal components.
+        softening: Of fluxes, which enter as asinh magnitudes (`fluxes`); by band.
     """
 
     bands: tuple[str, ...]
@@ -63,6 +65,7 @@ class Features:
     mean: Float[ndarray, " d"]
     scale: Float[ndarray, " d"]
     T: Float[ndarray, "q d"]
+    softening: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -80,10 +83,11 @@ class Features:
         """
         use = settings.errors
         errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
-        group = one_quantity(table, bands)
+        soft = softening(table, bands, errors) if settings.features != AS_GIVEN else {}
+        group, converted = one_quantity(table, bands), as_magnitudes(table, soft)
         colors = settings.features == COLORS and len(group) > 1
         if settings.features == AUTO:
-            colors = alike(table[group])
+            colors = alike(converted[group])
         combine = np.eye(len(bands))
         if colors:
             own = np.flatnonzero([b in group for b in bands])
@@ -100,6 +104,7 @@ class Features:
             mean=np.zeros(d),
             scale=np.ones(d),
             T=np.eye(d),
+            softening=soft,
         )
         measured = rough.measured(table)
         raw = rough.combined(measured)
@@ -162,6 +167,7 @@ class Features:
 
     def measured(self, table: pd.DataFrame) -> Float[ndarray, "n d"]:
         """Magnitudes and log errors, NaN where missing; a column that is not there is missing."""
+        table = as_magnitudes(table, self.softening)
         columns = [_column(table, b) for b in self.bands]
         if self.use == "as features":
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -213,6 +219,7 @@ class Features:
         """Variances of the coordinates x, where errors enter as noise; None where they do not."""
         if self.use != "as noise":
             return None
+        table = as_magnitudes(table, self.softening)
         error = np.column_stack(
             [
                 _column(table, f"{b}_err") if b in self.errors else np.zeros(len(table))
@@ -225,7 +232,8 @@ class Features:
     def fingerprint(self) -> dict[str, Any]:
         """All of it, JSON-able; `Features.of` is the inverse."""
         arrays = ("combine", "centre", "width", "mean", "scale", "T")
-        stored = {"bands": self.bands, "errors": self.errors, "use": self.use}
+        stored: dict[str, Any] = {"bands": self.bands, "errors": self.errors, "use": self.use}
+        stored |= {"softening": dict(self.softening)} if self.softening else {}
         return {**stored, "robust": self.robust, **{a: getattr(self, a).tolist() for a in arrays}}
 
     @classmethod
@@ -234,13 +242,14 @@ class Features:
         arrays = {
             k: np.array(v)
             for k, v in stored.items()
-            if k not in ("bands", "errors", "use", "robust")
+            if k not in ("bands", "errors", "use", "robust", "softening")
         }
         return cls(
             bands=tuple(stored["bands"]),
             errors=tuple(stored["errors"]),
             use=stored["use"],
             robust=stored["robust"],
+            softening=stored.get("softening", {}),
             **arrays,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scant.studies.published import Stated
-from scant.studies.redshift.settings import COMPONENTS
+from scant.studies.redshift.settings import BASIS_FUNCTIONS, COMPONENTS
 
 SETTINGS: dict[str, Stated] = {
     "training_size": Stated(100_000, "section 6.3.1"),
@@ -49,7 +49,7 @@ SETTINGS: dict[str, Stated] = {
     "incomplete": Stated(
         "use", "section 6.4.2, by (5.86); the galaxies of section 6.3.1 lack no value"
     ),
-    "missing": Stated("basis functions", "section 6.4.1, by the density of (5.22)"),
+    "missing": Stated(BASIS_FUNCTIONS, "section 6.4.1, by the density of (5.22)"),
     "gap_seconds": Stated(
         0.0, "not stated: the publication has one model, which integrates over missing values"
     ),

@@ -19,9 +19,10 @@ from scant.predictive import MixturePredictive
 from scant.predictive.scored import Scored
 from scant.problem import Problem
 from scant.studies.published import printed
-from scant.studies.redshift.beside import ALSO, MISSING_ROWS, beside
-from scant.studies.redshift.capacity import RIVAL_ROWS
+from scant.studies.redshift.beside import ALSO, DENSITY, MISSING_ROWS, beside
+from scant.studies.redshift.capacity import MOST_GAPS, RIVAL_ROWS
 from scant.studies.redshift.fitted import SHOWN, FittedGPz
+from scant.studies.redshift.gap_patterns import lacking
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
 from scant.verdict import Verdict
@@ -31,9 +32,11 @@ SHARES = np.arange(0.05, 1.001, 0.05)
 TABLE = "photometric redshifts"  # Table 6.7 (Almosallam 2017), by name of our results
 Rows = Float[ndarray, " n"]
 NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")  # of the published table
+FAR = ("outliers beyond 0.15", "outliers beyond 3 sigma")
+PATTERN_ROWS = 20  # of a pattern of missing bands, at least, as of a bin of the truth
 POINT = (
-    "bias", "median bias", "sigma_MAD", "sigma_IQR", "outlier rate", "outliers beyond 0.15",
-    "outliers beyond 3 sigma", "CRPS", "CDE loss", "PIT-KS",
+    "bias", "median bias", "sigma_MAD", "sigma_IQR", "outlier rate", *FAR, "CRPS", "CDE loss",
+    "PIT-KS",
 )  # fmt: skip
 
 
@@ -79,6 +82,7 @@ def write_report(
         "coverage": coverage(scored),
         "bins": metrics.redshift_bins(y, mean),
         "bin_scores": by_bins(problem, scored),
+        "pattern_scores": by_patterns(fitted, problem, scored),
         "kept": metrics.by_confidence(y, mean, predictive.variance, scored.log_density, SHARES),
     }
     arrays["missing"], arrays["missing_scores"] = rivals.missing, rivals.scores
@@ -110,13 +114,31 @@ def line(problem: Problem) -> MixturePredictive:
     return MixturePredictive.gaussian(mean, np.full(len(mean), variance))
 
 
-def by_bins(problem: Problem, scored: Scored) -> Float[ndarray, "6 q"]:
-    """Scores of densities in the bins of `metrics.redshift_bins`: their edges, then `ALSO`."""
+def by_bins(problem: Problem, scored: Scored) -> Float[ndarray, "8 q"]:
+    """Scores in the bins of `metrics.redshift_bins`: their edges, then `DENSITY` and `FAR`."""
     found = []
     for low, high in metrics.bins_of(scored.y):
         rows = scored.rows((scored.y >= low) & (scored.y < high))
-        found.append([low, high, *scores_of(problem, rows, ALSO)])
-    return np.array(found).reshape(-1, 6).T
+        found.append([low, high, *scores_of(problem, rows, (*DENSITY, *FAR))])
+    return np.array(found).reshape(-1, 8).T
+
+
+def by_patterns(fitted: FittedGPz, problem: Problem, scored: Scored) -> Float[ndarray, "_ p"]:
+    """Scores of the test rows by the bands that they lack, the most frequent pattern first.
+
+    Returns:
+        For each pattern with at least `PATTERN_ROWS` rows: 1 for each band that is missing, else 0;
+        number of rows; RMSE; then `ALSO`.
+    """
+    bands = len(fitted.features.bands)
+    gaps = lacking(fitted.features, fitted.held).isnan().numpy()[:, :bands]
+    patterns, of_row, counts = np.unique(gaps, axis=0, return_inverse=True, return_counts=True)
+    found = []
+    for k in np.argsort(-counts, kind="stable")[:MOST_GAPS]:
+        if counts[k] >= PATTERN_ROWS:
+            rows = scored.rows(of_row.reshape(-1) == k)
+            found.append([*patterns[k], counts[k], *scores_of(problem, rows, ("RMSE", *ALSO))])
+    return np.array(found, float).reshape(-1, bands + 2 + len(ALSO)).T
 
 
 def is_photometry(features: Features, settings: RedshiftSettings) -> bool:

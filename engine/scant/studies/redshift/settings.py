@@ -13,7 +13,8 @@ from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.split import SplitSettings
 
 SHAPES = ("GL", "VL", "GD", "VD", "GC", "VC")
-COLORS, COMPONENTS = "colors", "principal components"  # values of `features`
+AS_GIVEN, COLORS, COMPONENTS = "as given", "colors", "principal components"  # values of `features`
+BASIS_FUNCTIONS = "basis functions"  # value of `missing`: the density of the publication (5.22)
 # Of the demonstration and of the other presets, whose results are known.
 FIXED: dict[str, Any] = {
     "n_basis": 25,
@@ -100,13 +101,14 @@ class RedshiftSettings(SplitSettings):
     )
     features = param.Selector(
         default=AUTO,
-        objects=[AUTO, COLORS, "as given", COMPONENTS],
+        objects=[AUTO, COLORS, AS_GIVEN, COMPONENTS],
         doc="colors: differences of neighboring features, such as magnitudes, and one "
         "reference feature; as given: the features themselves; principal components: all of them, "
         "uncorrelated and of unit variance, the errors' logarithms included (section 6.3.1); where "
         "rows with missing values are used in training, as given. auto: colors of three or more "
         "columns that rise and fall together, as magnitudes do; of more than 30 columns 8, 16 or "
-        "32 principal components, where these predict left-out rows better.",
+        "32 principal components, where these predict left-out rows better. Fluxes (flux_g) are "
+        "converted to asinh magnitudes first, unless as given.",
     )
     errors = param.Selector(
         objects=["as features", "as noise", "ignore"],
@@ -151,12 +153,12 @@ class RedshiftSettings(SplitSettings):
         default=AUTO,
         objects=[AUTO, "leave out", "use"],
         doc="Training rows with missing values: leave them out, or use their observed values "
-        "(5.86; slower). auto: leave them out, unless there are more than 30 columns and most rows "
-        "lack a value.",
+        "(5.86; slower). auto: leave them out, unless most rows lack a value and there are more "
+        "than 30 columns or fewer than 30 rows without missing values.",
     )
     missing = param.Selector(
         default=AUTO,
-        objects=[AUTO, "integrate", "basis functions", "one Gaussian"],
+        objects=[AUTO, "integrate", BASIS_FUNCTIONS, "one Gaussian"],
         doc="How rows with missing values are predicted. integrate: predictions are averaged over "
         "the values that the missing ones may have, under a mixture of Gaussians fitted to the "
         "inputs; basis functions: the same with the publication's density (5.22); one Gaussian: "

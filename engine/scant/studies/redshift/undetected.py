@@ -23,6 +23,7 @@ from torch import Tensor
 
 from scant.models.gpz.input_density import Mixture, spread_mixture
 from scant.predictive import MixturePredictive
+from scant.studies.redshift.fluxes import as_magnitudes, flux_of, slope
 from scant.studies.redshift.preprocessing import Features
 
 DRAWS = 16  # of a row that is predicted
@@ -35,6 +36,7 @@ LEAST = 1e-10  # probability of lying beyond a limit, below which a draw lies at
 def limits(features: Features, table: pd.DataFrame) -> Float[np.ndarray, "n b"]:
     """Limits of bands that were not detected, in the unit of the inputs x; NaN elsewhere."""
     found = np.full((len(table), len(features.bands)), np.nan)
+    table = as_magnitudes(table, features.softening)
     for k, band in enumerate(features.bands):
         if f"{band}_lim" in table:
             limit = table[f"{band}_lim"].to_numpy(float, na_value=np.nan)
@@ -142,9 +144,12 @@ def filled(
         hit = np.isfinite(beyond[:, k])
         if not hit.any():
             continue
-        table.loc[hit, band] = measured[hit, k]
+        values, b = measured[hit, k], features.softening.get(band)
+        values = values if b is None else flux_of(values, b)
+        table.loc[hit, band] = values
         for place in np.flatnonzero(np.equal(features.owners, k))[1:]:
-            table.loc[hit, f"{band}_err"] = np.exp(measured[hit, place])
+            error = np.exp(measured[hit, place])
+            table.loc[hit, f"{band}_err"] = error if b is None else error / slope(values, b)
     return table
 
 

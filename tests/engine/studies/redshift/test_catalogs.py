@@ -88,7 +88,7 @@ SURVEYS = {
         write=as_group),
     "Rubin": Survey(
         "{}_cModelMag", "{}_cModelMagErr", "redshift", tuple("ugrizy"),
-        aside=("objectId", "coord_ra", "coord_dec", "tract", "patch")),
+        aside=("objectId", "coord_ra", "coord_dec", "tract", "patch", "i_extendedness")),
     "DES": Survey(
         "MAG_AUTO_{}", "MAGERR_AUTO_{}", "Z", tuple("GRIZY"),
         aside=("COADD_OBJECT_ID", "RA", "DEC", "FLAGS_GOLD")),
@@ -162,7 +162,8 @@ def test_a_survey_opens_without_a_question(name: str) -> None:
     [
         "ra", "DEC", "coord_ra", "i_dec", "RAJ2000", "_DEJ2000", "ALPHA_J2000", "raErr",
         "z_phot", "zphot", "photo_z", "photoz_best", "Z_B", "zWarning", "z_flag", "IMAFLAGS_ISO",
-        "run", "camcol", "plate", "fiberID", "tract",
+        "run", "camcol", "plate", "fiberID", "tract", "i_extendedness", "extendedness",
+        "refExtendedness", "i_extendedness_value", "EXTENDED_CLASS_COADD", "CLASS_STAR", "is_star",
     ],
 )  # fmt: skip
 def test_what_is_no_feature(name: str) -> None:
@@ -174,6 +175,7 @@ def test_what_is_no_feature(name: str) -> None:
     [
         "u", "Z", "mag_z", "phot_z", "phot_g_mean_mag", "MAG_AUTO_Z", "extinction_r", "petroRad_r",
         "decay", "radius", "z_cmodel_mag", "size", "ra_column", "trunk", "field_density",
+        "extent", "star_formation", "spread_model_i",
     ],
 )  # fmt: skip
 def test_what_may_be_a_feature(name: str) -> None:

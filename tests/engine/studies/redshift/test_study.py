@@ -1,19 +1,25 @@
 """The redshift study on simulated galaxies: it learns, repeats itself, answers, and refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import kstest, norm
 
 import scant
 from scant.errors import BadInput
 from scant.events import Note
 from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.model import GPz
-from scant.studies.redshift.prepared import bands_of
+from scant.studies.redshift.beside import ALSO
+from scant.studies.redshift.prepared import Prepared, bands_of
+from scant.studies.redshift.report import by_bins, by_patterns
 from scant.studies.redshift.restart import stages_to
-from scant.studies.redshift.settings import FIXED
+from scant.studies.redshift.settings import FIXED, RedshiftSettings
 from scant.studies.redshift.shapes import narrow
+from scant.studies.redshift.simulate import simulate
 
 SMALL = FIXED | {
     "training_size": 300,
@@ -61,6 +67,60 @@ def test_a_density_integrates_to_one_and_has_the_mean_of_the_prediction(finished
     assert (result["components"].sum(0) <= result["density"] + 1e-9).all()
 
 
+def test_rows_with_gaps_are_scored_by_the_mixture_and_as_published_by_its_moments(finished):
+    posterior = finished[0].study.posterior
+    rows, off = posterior.held.iloc[:20], list(posterior.features.bands[:2])
+    p, z = posterior.predict(rows, off), rows["z"].to_numpy()
+    density = (p.weights * norm.pdf(z[:, None], p.means, np.sqrt(p.variances))).sum(1)
+    np.testing.assert_allclose(np.exp(posterior.score(rows, off).log_density), density)
+    settings = RedshiftSettings.parse({**posterior.settings.values(), "missing": "basis functions"})
+    scored = replace(posterior, settings=settings).score(rows, off)
+    np.testing.assert_allclose(np.exp(scored.log_density), norm.pdf(z, p.mean, p.std))
+    assert not np.allclose(density, np.exp(scored.log_density))
+
+
+@pytest.mark.slow
+def test_scores_by_bin_and_by_pattern_are_those_of_their_rows(finished):
+    run, _ = finished
+    fitted, held = run.study.posterior, run.study.data.held.copy()
+    u, i = (list(fitted.features.bands).index(f"mag_{b}") for b in "ui")
+    held.loc[:29, ["mag_u", "mag_i"]] = np.nan
+    held.loc[30:40, "mag_u"] = np.nan  # too few rows for scores
+    lost = replace(fitted, held=held)
+    scored = lost.score(held)
+    whole, gaps = by_patterns(lost, run.study.data.problem, scored).T
+    b = len(fitted.features.bands)
+    assert not whole[:b].any()
+    assert np.flatnonzero(gaps[:b]).tolist() == [u, i]
+    assert (whole[b], gaps[b]) == (159, 30)
+    p, z = lost.predict(held.iloc[:30]), held["z"].to_numpy()[:30]
+    error = (p.mean - z) / (1 + z)
+    low, high = np.percentile(error, [25, 75])
+    grid = np.linspace(-2, 3, 2001)
+    density = p.component_densities(grid).sum(1)
+    cde = (density**2).sum(1).mean() * 0.0025 - 2 * np.exp(p.log_prob(z)).mean()
+    crps = ((density.cumsum(1) * 0.0025 - (grid >= z[:, None])) ** 2).sum(1).mean() * 0.0025
+    by_name = dict(zip(("RMSE", *ALSO), gaps[b + 1 :]))
+    assert by_name == pytest.approx(
+        {
+            "RMSE": np.sqrt(((p.mean - z) ** 2).mean()),
+            "sigma_MAD": 1.4826 * np.median(np.abs(error - np.median(error))),
+            "outliers beyond 0.15": (np.abs(error) > 0.15).mean(),
+            "mean log-likelihood": p.log_prob(z).mean(),
+            "CRPS": crps,
+            "CDE loss": cde,
+            "PIT-KS": kstest(p.cdf(z), "uniform").statistic,
+            "bias": error.mean(),
+            "outliers beyond 3 sigma": (np.abs(error) > 3 * (high - low) / 1.349).mean(),
+        },
+        rel=0.01,
+    )
+    bins = by_bins(run.study.data.problem, scored)
+    first = (scored.y >= bins[0, 0]) & (scored.y < bins[1, 0])
+    far = np.abs((scored.value - scored.y) / (1 + scored.y))[first] > 0.15
+    assert bins[6, 0] == pytest.approx(far.mean())
+
+
 def test_a_table_without_any_feature_is_refused_by_name(finished):
     run, _ = finished
     with pytest.raises(BadInput, match="none of the features"):
@@ -79,6 +139,17 @@ def test_rows_with_missing_values_can_be_learned_from(finished):
     *_, last = run
     assert last.state.usable
     assert len(run.study.data.learn) > 100
+
+
+def test_a_table_without_a_complete_row_is_learned_from():
+    table = simulate(60)
+    for k, band in enumerate(bands_of(table, "z")):
+        table.loc[k::5, [band, f"{band}_err"]] = np.nan
+    data = Prepared(RedshiftSettings.parse(FIXED), table)
+    assert len(data.learn) == 48
+    assert any("60 of the 60 rows lack a value" in note for note in data.notes)
+    with pytest.raises(BadInput, match="set incomplete=use"):
+        Prepared(RedshiftSettings.parse({**FIXED, "incomplete": "leave out"}), table)
 
 
 @pytest.mark.slow
