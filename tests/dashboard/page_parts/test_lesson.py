@@ -298,7 +298,7 @@ def test_a_missing_band_is_shown_nowhere_before_it_is_revealed(site: Site) -> No
     view = next(v for v in page.views.explore if v.title.startswith("What if an input")).view()
     before = view.alt
     worse = dict(page.run.report.arrays) | {  # type: ignore[union-attr]
-        "metrics": np.array([0.14, 1.0, 90.0, 60.0])
+        "metrics": np.array([0.14, 1.0, 90.0, 60.0, *np.zeros(7)])
     }
     worse["z_mean"] = worse["z_mean"] + 0.1
     query.clear()
@@ -308,7 +308,7 @@ def test_a_missing_band_is_shown_nowhere_before_it_is_revealed(site: Site) -> No
     assert ("density", {"row": view._row, "off": []}) in query
     assert ("density", {"row": view._row, "off": [first]}) not in query
     view._answered(worse)
-    view._answered_whole({"metrics": np.array([0.07, 1.5, 98.0, 80.0])})
+    view._answered_whole({"metrics": np.array([0.07, 1.5, 98.0, 80.0, *np.zeros(7)])})
     assert view.alt == before
     assert view.reading.object == ""
     view.reveal.revealed = True

@@ -8,12 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
 
 from scant.studies.clamp import simulate
+from scant.studies.clamp.components import Scaling
 from scant.studies.clamp.patch_views import HIGH, SIDE, WIDE, patches
 from scant.studies.clamp.pictures import BLANK, mosaics
+from scant.studies.clamp.prepared import Prepared
+from scant.studies.clamp.settings import ClampSettings
 from scant.studies.clamp.simulate import Picture
+from scant.studies.clamp.splits import Rows
 from scant.studies.clamp.table import CLAMP, TABLE, PatchPool
 from scant.tables.images.cutting import Cut, table_of
 from scant.tables.images.pixels import pixels
@@ -110,6 +115,13 @@ def pool_of(sizes: list[tuple[int, int]], box: tuple[int, int, int, int]) -> Pat
     return PatchPool.of(pd.concat(frames, ignore_index=True))
 
 
+def shown(pool: PatchPool) -> Prepared:
+    n, x = len(pool), np.eye(len(pool), 2)
+    zeros = np.zeros(n, dtype=np.int64)
+    rows = Rows(pool, np.arange(n), zeros, "columns", Scaling.fit(x, 1), x)
+    return Prepared(ClampSettings(), {}, rows, torch.device("cpu"), mosaics(pool, 1280))
+
+
 def is_red(image: np.ndarray) -> np.ndarray:
     return (image[..., 0] > 130) & (image[..., 2] < 90)
 
@@ -117,7 +129,7 @@ def is_red(image: np.ndarray) -> np.ndarray:
 def test_pictures_of_several_shapes_keep_them() -> None:
     sizes = [(640, 360), (360, 640), (500, 500)]
     pool = pool_of(sizes, (60, 120, 200, 100))
-    answer = patches(pool, mosaics(pool, 1280), [0, 1, 2])
+    answer = patches(shown(pool), [0, 1, 2])
     assert answer["thumb"].shape[0] == 3
     high, wide = answer["thumb"].shape[1:3]
     assert (wide, high) == (WIDE, HIGH)
@@ -134,7 +146,7 @@ def test_pictures_of_several_shapes_keep_them() -> None:
 
 def test_a_patch_that_is_no_square_is_shown_in_its_shape() -> None:
     pool = pool_of([(640, 360)], (60, 120, 200, 100))
-    (image,) = patches(pool, mosaics(pool, 1280), [0])["image"]
+    (image,) = patches(shown(pool), [0])["image"]
     assert image.shape == (SIDE, SIDE, 3)
     red = is_red(image)
     assert red.any(0).sum() == pytest.approx(SIDE, abs=4)
@@ -143,5 +155,5 @@ def test_a_patch_that_is_no_square_is_shown_in_its_shape() -> None:
 
 def test_squares_fill_the_view() -> None:
     pool = pool_of([(640, 360)], (60, 120, 150, 149))
-    (image,) = patches(pool, mosaics(pool, 1280), [0])["image"]
+    (image,) = patches(shown(pool), [0])["image"]
     assert is_red(image).mean() > 0.97
