@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
+from scant.deadline import Deadline
 from scant.errors import BadInput
 from scant.events import Report
 from scant.learners.calibrated import decided
+from scant.studies.mitosis.learners import fit_methods
 from scant.studies.mitosis.report import curves
 from scant.studies.mitosis.study import Study
 from tests.engine.studies.mitosis.nuclei import CPU, clouds, patches, settings
@@ -103,6 +105,25 @@ def test_images_are_brought_to_size_and_to_grey_of_one(cells: pd.DataFrame) -> N
     study, whole = Study(settings(), cells, CPU), Study(settings(), bytes_, CPU)
     assert any("integers from 0 to 255" in note for note in whole.notes)
     assert np.array_equal(study.data.images, whole.data.images)
+
+
+def test_a_latent_model_that_takes_all_the_time_leaves_the_plain_classifiers_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+
+    def build(*_: object) -> None:
+        now[0] = 100.0
+        raise BadInput("it took too long.")
+
+    data = Study(settings(), clouds({"few": 20, "many": 100}), CPU).data
+    monkeypatch.setattr("scant.studies.mitosis.models.build", build)
+    names = ["SCLVM", "weighted SVM", "SCLVM, pixels alone", "weighted SVM, pixels alone"]
+    deadline = Deadline(1.0, clock=lambda: now[0])
+    results = fit_methods(data, data.train, data.test, names, (), deadline=deadline)
+    assert [result.name for result in results] == names
+    assert [result.scored is not None for result in results] == [False, True, False, True]
+    assert deadline.skipped == ["other latent variable models"]
 
 
 # --- training -----------------------------------------------------------------------------------
