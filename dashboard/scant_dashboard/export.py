@@ -331,7 +331,7 @@ metrics.pivot_table(index=["source", "method"], columns="name", values="value", 
 
 _PRINT = """
 print(metrics.to_string(index=False))
-# `fit.study` is fitted now: fit.study.predict(table), fit.study.explore(question, ...).
+# `fit.study` is fitted now: scant.predict(fit.study, table), fit.study.explore(question, ...).
 """
 
 _STYLE = """

@@ -4,7 +4,7 @@
 >>> run = scant.fit("redshift", data="demo", n_basis=25, seed=1)
 >>> for event in run:
 ...     print(event)
->>> table = run.study.predict(new_galaxies)
+>>> table = scant.predict(run.study, new_galaxies)
 >>> run.plot()  # the study's figures, in a notebook
 """
 
@@ -12,13 +12,14 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["fit", "load", "plot"]
+__all__ = ["fit", "load", "plot", "predict"]
 
 # Imported at first use, so that `import scant` stays light: the server never loads torch.
 _LAZY = {
     "fit": "scant.training.api",
     "load": "scant.training.api",
     "plot": "scant.training.figures",
+    "predict": "scant.training.prediction",
 }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from scant.data_sources.open import path_and_part
@@ -17,8 +18,9 @@ from scant.studies import Settings, entry
 from scant.studies.base import ArraySpec
 from scant.studies.densities import column_specs
 from scant.studies.predicted_columns import data_dictionary
-from scant.studies.predicted_table import with_columns
+from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import FittedStudy
+from scant.tables.cells import from_series
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.images.image_table import is_archive
 from scant.tables.pieces import Piece, ending, write
@@ -166,6 +168,26 @@ def predicted(study: FittedStudy, piece: Piece, query: pd.DataFrame, file: str) 
         raise BadInput(sentence if file in sentence else f"{file}: {sentence}") from None
     added = prediction.iloc[:, query.shape[1] :]
     return with_columns(piece.frame, {str(name): added[name].to_numpy() for name in added})
+
+
+def predict(study: FittedStudy, table: pd.DataFrame) -> pd.DataFrame:
+    """Predict a data frame with the headers of the training table, and append the new columns.
+
+    Headers, missing codes and texts are read as those of the training table were. `study.predict`
+    takes columns with the model's own names; it ignores others, such as errors by another name.
+
+    Example:
+        table = scant.predict(run.study, new_galaxies)
+
+    Raises:
+        BadInput: The table has no rows, lacks columns, or a cell is invalid (with column and row).
+    """
+    numbered = checked(table)
+    numbered = numbered.set_axis(np.arange(2, len(table) + 2))  # rows as a spreadsheet counts them
+    cells = {str(name): from_series(str(name), numbered[name]) for name in numbered}
+    piece = Piece(numbered, cells, 1.0)
+    query = query_of(study, entry(study.settings.study), piece, "the table", [])
+    return predicted(study, piece, query, "the table").set_axis(table.index)
 
 
 def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Study:
         self.random: list[ActiveLearner] = []
         self.history = History()
         self.chunk = s.batch_size
-        self.scheduled = s.expert == "you"  # a person's session has one step, and then waits
+        self.scheduled = True  # it ends with its budget; a person's has one step, and then waits
         if s.expert == "you":
             self.max_steps = 1
             return
@@ -108,7 +108,13 @@ class Study:
 
     @property
     def reason(self) -> str:
-        """Why the session is over, for now or by the advice."""
+        """Why the session is over."""
+        spent = 0 < self.most <= len(self.active.rows)
+        return self._ended or (f"All {self.most:,} labels of the budget are used." if spent else "")
+
+    @property
+    def _ended(self) -> str:
+        """Why the session is over, for now or by the advice, with labels left in its budget."""
         if self.settings.expert == "you":
             return "The pool is prepared; it waits for your labels."
         if self.exhausted:
@@ -228,7 +234,7 @@ class Study:
         if not len(self.history) and self.settings.expert != "you":
             self.start_restart(0, 0, None)
             self.load(max(restarts, key=lambda pair: pair[0])[1], {})
-        text = () if self.settings.expert == "you" else (self.reason or self.advice().text,)
+        text = () if self.settings.expert == "you" else (self._ended or self.advice().text,)
         return write_report(self.present, self.snapshot(), self.history.values, text)
 
     def comparison(self, report: Report) -> Comparison | None:

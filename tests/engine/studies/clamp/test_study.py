@@ -144,7 +144,8 @@ def test_a_session_asks_for_batches_until_the_budget_is_spent(table: pd.DataFram
     assert (last["role"][last["asked"]] == 0).all()
     assert np.array_equal(last["truth"][last["asked"]], last["asked_label"])
     assert last["pool_p"].shape == (240,)
-    assert events[-1].state is State.HIT_LIMIT
+    assert events[-1].state is State.FINISHED
+    assert events[-1].reason == "All 50 labels of the budget are used."
     assert len(last["queue"]) == 8, "what further labels would be asked for"
     assert set(last["queue"]).isdisjoint(last["asked"])
     first = next(e.arrays for e in events if isinstance(e, Snapshot))

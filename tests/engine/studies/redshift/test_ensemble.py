@@ -12,13 +12,23 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 import scant
+from scant.deadline import Deadline
 from scant.ensemble import Rescaled, describe
 from scant.ensemble.shape import SCALES
 from scant.events import Fitted
 from scant.models.anchored_gp import AnchoredGP
 from scant.predictive import MixturePredictive
 from scant.studies.redshift.ensemble import GPzEnsemble
-from scant.studies.redshift.members import EQUAL, MARGINAL, MEMBERS, EnsembleMember
+from scant.studies.redshift.fold import Fold, Rows
+from scant.studies.redshift.members import (
+    EQUAL,
+    LONG_SEARCH,
+    MARGINAL,
+    MEMBERS,
+    NEAREST,
+    EnsembleMember,
+    fit_members,
+)
 from scant.training.api import Fit, restore
 
 
@@ -222,3 +232,30 @@ def test_a_run_of_an_older_version_has_gaussian_members(
     )
     assert read.average.shape.scales == tuple(float(s == 1) for s in SCALES)
     assert read.average.weights == ensemble.average.weights
+
+
+@pytest.mark.parametrize(("seconds", "quick"), [(2 * LONG_SEARCH, False), (1.0, True)])
+def test_a_gp_of_the_nearest_rows_comes_before_other_gps(
+    straight: tuple[Fit, list[object]],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    quick: bool,
+) -> None:
+    posterior, now, searches = straight[0].study.posterior, [0.0], list[tuple[str, bool]]()
+
+    def fit(
+        self: EnsembleMember, x: object, y: object, noise: object, theta: object, quick: bool
+    ) -> AnchoredGP:
+        searches.append((self.name, quick))
+        now[0] += seconds if self.shape == NEAREST else 0.0
+        return AnchoredGP.fit("constant", np.zeros((3, 1)), np.zeros(3), None)
+
+    monkeypatch.setattr(EnsembleMember, "fit", fit)
+    X, y = torch.randn(9, 2, dtype=torch.float64), torch.zeros(9, dtype=torch.float64)
+    rows, at = Rows(X, y, y, y, None), torch.arange(9)
+    fold = Fold(rows, at, at[:0], posterior.target)
+    deadline = Deadline(seconds, clock=lambda: now[0])
+    models = posterior.ensemble.models
+    names = list(fit_members(fold, rows, models, MEMBERS.values(), {}, False, deadline))
+    assert names == ["straight line", "no input", "GP of the nearest rows"]
+    assert searches[-1] == ("GP of the nearest rows", quick)
