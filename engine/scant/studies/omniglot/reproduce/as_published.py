@@ -8,8 +8,8 @@ standardized. In the comparisons of Figures 3.2, 3.3 and 4.4, MOGPs-AR and MG-M 
 that is chosen for the first of them. The publication does not state starting values: ours are used.
 
 The runs take these hours of one processor core: two classes .1, Balance .2, UJIIndoorLoc .8, CNAE-9
-2.5, S-20 5 and, by the time of single steps, the two alphabets with their batches 3.5, Bibtex 3.
-The 47 alphabets of Figure 4.7 would take some 250 hours and are left out.
+2.5, S-20 5, the two alphabets with their batches 5, Bibtex 3. The 47 alphabets of Figure 4.7 would
+take some 250 hours, by the time of single steps, and are left out.
 """
 
 from __future__ import annotations
