@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from scant.errors import BadInput
-from scant.tables.cells import Cells, from_texts
+from scant.tables.cells import Cells, from_series, from_texts
 from scant.tables.csv_parser import RawTable, parse
 from scant.tables.encoding import decode, load, regular
 from scant.tables.formats import files, registry
@@ -51,6 +51,11 @@ class Piece:
     cells: dict[str, Cells]
     share: float
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, notes: tuple[str, ...] = ()) -> Piece:
+        """Return the only block of a table in memory, whose index has the row numbers."""
+        return cls(frame, {str(n): from_series(str(n), frame[n]) for n in frame}, 1.0, notes)
 
 
 def ending(path: Path) -> str:

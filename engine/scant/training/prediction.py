@@ -20,7 +20,6 @@ from scant.studies.densities import column_specs
 from scant.studies.predicted_columns import data_dictionary
 from scant.studies.predicted_table import checked, with_columns
 from scant.studies.protocol import FittedStudy
-from scant.tables.cells import from_series
 from scant.tables.csv_safety import safe_for_spreadsheet
 from scant.tables.images.image_table import is_archive
 from scant.tables.pieces import Piece, ending, write
@@ -175,6 +174,7 @@ def predict(study: FittedStudy, table: pd.DataFrame) -> pd.DataFrame:
 
     Headers, missing codes and texts are read as those of the training table were. `study.predict`
     takes columns with the model's own names; it ignores others, such as errors by another name.
+    Sentences on inferred or suspicious data are in `attrs["notes"]` of the result.
 
     Example:
         table = scant.predict(run.study, new_galaxies)
@@ -184,10 +184,12 @@ def predict(study: FittedStudy, table: pd.DataFrame) -> pd.DataFrame:
     """
     numbered = checked(table)
     numbered = numbered.set_axis(np.arange(2, len(table) + 2))  # rows as a spreadsheet counts them
-    cells = {str(name): from_series(str(name), numbered[name]) for name in numbered}
-    piece = Piece(numbered, cells, 1.0)
-    query = query_of(study, entry(study.settings.study), piece, "the table", [])
-    return predicted(study, piece, query, "the table").set_axis(table.index)
+    piece = Piece.of(numbered)
+    notes: list[str] = []
+    query = query_of(study, entry(study.settings.study), piece, "the table", notes)
+    made = predicted(study, piece, query, "the table").set_axis(table.index)
+    made.attrs["notes"] = list(dict.fromkeys(notes))
+    return made
 
 
 def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:

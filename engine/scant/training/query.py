@@ -16,7 +16,7 @@ from scant.studies import Entry, Settings
 from scant.studies.predicted_table import FILE
 from scant.studies.protocol import FittedStudy
 from scant.tables.assembly import assemble
-from scant.tables.cells import Cells, from_series
+from scant.tables.cells import Cells
 from scant.tables.checks import Diagnostics
 from scant.tables.column_matching import as_before, suggest
 from scant.tables.encoding import regular
@@ -105,8 +105,7 @@ def opened(
     table = read_image_table(source, spec.table, size=size, purpose="predict")
     frame = pd.concat([table.ignored, table.frame], axis=1)
     frame = frame.set_axis(table.rows + 2 if table.rows[0] == 0 else table.rows)
-    own = {str(name): from_series(str(name), frame[name]) for name in frame}
-    return Style(), iter([Piece(frame, own, 1.0, table.notes)])
+    return Style(), iter([Piece.of(frame, table.notes)])
 
 
 def joined(rows: Iterator[Piece]) -> Iterator[Piece]:

@@ -56,6 +56,16 @@ def by_numbers(study: FittedStudy, rows: pd.DataFrame) -> pd.DataFrame:
     return study.predict(rows[study.inputs].replace("", "nan").astype(float))
 
 
+def test_a_frame_tells_what_a_file_tells(galaxies: FittedStudy, tmp_path: Path) -> None:
+    new = pd.read_csv(TEMPLATES / "redshift.csv").drop(columns=galaxies.inputs[0])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    own = scant.predict(galaxies, new)
+    made = predict_file(galaxies, tmp_path / "new.csv", tmp_path / "out.csv")
+    notes = own.attrs["notes"]
+    assert list(made.notes) == [text.replace("the table", "new.csv") for text in notes]
+    assert notes == ["the table lacks mag_u; all its cells are taken as missing."]
+
+
 PIECES = ["csv", "csv.gz", "csv.zst", "tsv.bz2", "tsv", "csv.zip", "jsonl", "jsonl.gz", "parquet"]
 PIECES += ["feather", "h5"]
 

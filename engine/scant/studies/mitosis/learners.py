@@ -53,21 +53,26 @@ def fit_methods(
     Returns:
         Results in the order of `methods`.
     """
-    inputs = (data, ""), (data.without_network(), ON_PIXELS)
-    every = [(d, suffix) for d, suffix in inputs if any(m.endswith(suffix) for m in methods)]
-    prior = data.prior(train)
-    plain = {suffix: [(n, calibrated(n, prior)) for n in FITS] for _, suffix in every}
-    latent = {
-        suffix: [(n, latent_learner(d, m, train, query, hurry)) for m, n in MODELS.items()]
-        for d, suffix in every
+    inputs = {"": data, ON_PIXELS: data.without_network()}
+    asked = {
+        suffix: inputs[suffix] for suffix in inputs if any(m.endswith(suffix) for m in methods)
     }
-    problems = {suffix: plain_problem(d, train, query) for d, suffix in every}
+    problems = {suffix: plain_problem(given, train, query) for suffix, given in asked.items()}
+    prior = data.prior(train)
+
+    def plain(given: Prepared) -> list[Learner]:
+        return [calibrated(name, prior) for name in FITS]
+
+    def latent(given: Prepared) -> list[Learner]:
+        return [latent_learner(given, name, train, query, hurry) for name in MODELS]
+
     results = dict[str, Result]()
-    for learners, phase in ((plain, ""), (latent, "other latent variable models")):
-        for suffix, problem in problems.items():
-            named = [replace(made, name=n + suffix) for n, made in learners[suffix]]
+    for phase, learners in (("", plain), ("other latent variable models", latent)):
+        for suffix, given in asked.items():
+            named = [replace(one, name=one.name + suffix) for one in learners(given)]
             wanted = [learner for learner in named if learner.name in methods]
-            results |= {r.name: r for r in fit_all(problem, wanted, scores, deadline, phase)}
+            made = fit_all(problems[suffix], wanted, scores, deadline, phase)
+            results |= {result.name: result for result in made}
     return [results[name] for name in methods if name in results]
 
 

@@ -65,6 +65,13 @@ class EnsembleMember(NamedTuple):
             return n_rows > NEAREST_GP_MIN_ROWS and (not self.draw or further)
         return not quick or n_rows <= QUICK_GP_MAX_ROWS
 
+    def order(self) -> int:
+        """Return the place in the order of fits: the GP that often has most of the weight comes
+        next after the quickest, since time may run out."""
+        if self.shape in QUICKEST:
+            return 0
+        return 1 if self.shape == NEAREST and not self.draw else 2
+
     def bounds(self, low: float, high: float) -> tuple[float, float]:
         """Bounds on the member's means, given those of GPz.
 
@@ -147,10 +154,6 @@ MEMBERS = {
     )
 }
 QUICKEST = ("linear", "constant")  # shapes that are fitted first, whatever the deadline
-# Seconds of the long search of a GP of the nearest rows; with less time left it is the quick one.
-# On 3,600 of RAIL's galaxies the long one took 7 s and came to a CRPS of .1004, the quick one 1.7 s
-# and .1016; on 6,100 of SDSS 6.6 s and .0947, 2.0 s and .0957 (standardized, left-out rows).
-LONG_SEARCH = 7.0
 
 
 def fit_members(
@@ -170,21 +173,17 @@ def fit_members(
         models: GPz models that give the noise.
         members: Members to fit.
         theta: Hyperparameters of members by name; the others fit them.
-        quick: Whether fewer rows choose hyperparameters, however much time there is.
+        quick: Whether fewer rows choose hyperparameters, which is so, too, where the time left is
+            too short for `LONG`.
         deadline: Deadline of all but the quickest.
     """
-
-    def place(member: EnsembleMember) -> tuple[bool, bool]:
-        first = member.shape == NEAREST and not member.draw  # which has most of the weight, if any
-        return member.shape not in QUICKEST, not first
-
-    def fit(member: EnsembleMember) -> Model:
-        hurried = quick or deadline.left < LONG_SEARCH
-        return member.fit(x, y, noise, theta.get(member.name), hurried)
 
     X = fold.filled(rows.X[:MAX_ROWS])
     noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
     x, y = X.cpu().numpy(), rows.y[:MAX_ROWS].cpu().numpy()
-    order = sorted(members, key=place)
-    fitted = deadline.units(order, "members of the average", minimum=len(QUICKEST))
-    return {member.name: fit(member) for member in fitted}
+    every = sorted(members, key=EnsembleMember.order)
+    fitted = dict[str, Model]()
+    for member in deadline.units(every, "members of the average", minimum=len(QUICKEST)):
+        hurried = quick or deadline.left < LONG.seconds
+        fitted[member.name] = member.fit(x, y, noise, theta.get(member.name), hurried)
+    return fitted

@@ -17,12 +17,12 @@ from scant.ensemble import Rescaled, describe
 from scant.ensemble.shape import SCALES
 from scant.events import Fitted
 from scant.models.anchored_gp import AnchoredGP
+from scant.models.nearest_gp import LONG
 from scant.predictive import MixturePredictive
 from scant.studies.redshift.ensemble import GPzEnsemble
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.members import (
     EQUAL,
-    LONG_SEARCH,
     MARGINAL,
     MEMBERS,
     NEAREST,
@@ -234,7 +234,7 @@ def test_a_run_of_an_older_version_has_gaussian_members(
     assert read.average.weights == ensemble.average.weights
 
 
-@pytest.mark.parametrize(("seconds", "quick"), [(2 * LONG_SEARCH, False), (1.0, True)])
+@pytest.mark.parametrize(("seconds", "quick"), [(2 * LONG.seconds, False), (1.0, True)])
 def test_a_gp_of_the_nearest_rows_comes_before_other_gps(
     straight: tuple[Fit, list[object]],
     monkeypatch: pytest.MonkeyPatch,
