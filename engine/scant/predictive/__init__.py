@@ -1,7 +1,7 @@
-"""Predictive distributions: what a fitted model says of rows, as plain arrays.
+"""Predictive distributions of table rows, as plain arrays.
 
-Every model, baseline and general tool gives one of these forms; scores, intervals, tables and
-figures are made from them.
+Every model, baseline and general tool returns one of these forms; scores, intervals, tables and
+figures are computed from them.
 
 Example:
     >>> import numpy as np

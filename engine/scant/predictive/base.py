@@ -21,7 +21,7 @@ class Predictive(ABC):
     """Predictive distributions of n rows, in the unit of the table's target.
 
     Subclasses are frozen dataclasses. Their array fields have one entry (or one row) for each row
-    of the table; the other fields hold for all rows.
+    of the table; the other fields apply to all rows.
     """
 
     def __len__(self) -> int:
@@ -43,28 +43,28 @@ class Predictive(ABC):
         names = list(columns[0])
         joined: dict[str, ndarray | None] = dict.fromkeys(names)
         for name in names:
-            if all(name in c for c in columns):  # else it is not known of all rows
+            if all(name in c for c in columns):  # else unknown for some rows
                 joined[name] = np.concatenate([c[name] for c in columns])
         return parts[0]._with(joined)
 
     @classmethod
     def gathered(cls: type[P], parts: Sequence[tuple[Int[ndarray, " _"], P]]) -> P:
-        """Join the distributions of disjoint rows of a table, each part with its rows' numbers."""
-        some = [(rows, part) for rows, part in parts if len(rows)]
-        if len(some) == 1:
-            return some[0][1]
-        order = np.concatenate([rows for rows, _ in some])
-        return cls.concat([part for _, part in some]).rows(np.argsort(order))
+        """Join the distributions of disjoint rows; each part comes with its row numbers."""
+        nonempty = [(rows, part) for rows, part in parts if len(rows)]
+        if len(nonempty) == 1:
+            return nonempty[0][1]
+        order = np.concatenate([rows for rows, _ in nonempty])
+        return cls.concat([part for _, part in nonempty]).rows(np.argsort(order))
 
     @property
     def answered(self) -> Bool[ndarray, " n"]:
-        """Rows that the method says something of."""
+        """Rows for which the method gives a prediction."""
         return np.ones(len(self), dtype=bool)
 
     @property
     @abstractmethod
     def point(self) -> Float[ndarray, " n"] | Int[ndarray, " n"]:
-        """What point scores compare with the truth: the mean, or the predicted class."""
+        """Point prediction: the mean, or the predicted class."""
 
     @abstractmethod
     def log_prob(self, y: Any) -> Rows:
@@ -76,22 +76,22 @@ class Predictive(ABC):
         return {name: v for name, v in values.items() if isinstance(v, ndarray)}
 
     def _constants(self) -> dict[str, Any]:
-        """Fields that hold for all rows."""
+        """Return the fields that apply to all rows."""
         assert is_dataclass(self)
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {n: v for n, v in values.items() if v is not None and not isinstance(v, ndarray)}
 
     def _with(self: P, arrays: dict[str, Any]) -> P:
-        made: P = replace(self, **arrays)  # type: ignore[type-var]
-        return made
+        result: P = replace(self, **arrays)  # type: ignore[type-var]
+        return result
 
 
 def row_weights(
     members: Sequence[Predictive], weights: Float[ndarray, " m"]
 ) -> Float[ndarray, "m n"]:
-    """Weights of members for each row, shared out among those that answer it."""
-    of_row = weights[:, None] * np.stack([m.answered for m in members])
-    return np.asarray(of_row / np.maximum(of_row.sum(0), 1e-300))
+    """Member weights for each row, normalized over the members that predict it."""
+    masked = weights[:, None] * np.stack([m.answered for m in members])
+    return np.asarray(masked / np.maximum(masked.sum(0), 1e-300))
 
 
 class ValuePredictive(Predictive):
@@ -126,11 +126,11 @@ class ValuePredictive(Predictive):
 
     @abstractmethod
     def quantile(self, p: Float[ndarray, " q"]) -> Float[ndarray, "q n"]:
-        """Quantiles of each row at these probabilities."""
+        """Quantiles of each row at the probabilities p."""
 
     @abstractmethod
     def sample(self, generator: np.random.Generator, count: int) -> Float[ndarray, "s n"]:
-        """Draw `count` independent values of each row."""
+        """Draw `count` independent samples of each row."""
 
     @abstractmethod
     def crps(self, y: Rows) -> Rows:
@@ -141,5 +141,5 @@ class ValuePredictive(Predictive):
         return self.cdf(y)
 
     def interval(self, level: float) -> Float[ndarray, "2 n"]:
-        """Lower and upper end of the central interval that holds a value with this probability."""
+        """Lower and upper end of the central interval with probability `level`."""
         return self.quantile(np.array([0.5 - level / 2, 0.5 + level / 2]))

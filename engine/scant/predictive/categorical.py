@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from scant.predictive.base import Labels, Predictive, Rows, ValuePredictive, row_weights
 
-LEAST_PROBABILITY = 1e-300  # smaller ones are scored as this, so that logarithms stay finite
+LEAST_PROBABILITY = 1e-300  # lower bound of probabilities in scores, so logarithms stay finite
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,13 @@ class CategoricalPredictive(Predictive):
     """Probabilities of c classes for each of n rows.
 
     Args:
-        probabilities: Shape (n, c); rows sum to one. NaN where a method only names a class; zeros
-            where it does not answer.
-        decision: Predicted class, where a threshold chooses it; None: the most probable one.
-        information: Part of the entropy that more data would remove, in nats, where it is known.
-        first: Number of the class of the first column, where the columns are the classes of a group
-            that the row belongs to (an alphabet); None: 0.
-        threshold: Threshold of the decision on the probability of the rare class, if there is one.
+        probabilities: Shape (n, c); rows sum to one. NaN if a method only names a class; zeros
+            in rows without a prediction.
+        decision: Predicted class, if a threshold chooses it; None: the most probable one.
+        information: Part of the entropy that more data would remove, in nats, if known.
+        first: Class number of the first column, if the columns are the classes of the row's group
+            (an alphabet); None: 0.
+        threshold: Decision threshold on the probability of the rare class, if there is one.
     """
 
     probabilities: Float[ndarray, "n c"]
@@ -36,43 +36,43 @@ class CategoricalPredictive(Predictive):
 
     @classmethod
     def named(cls, label: Labels, classes: int) -> CategoricalPredictive:
-        """Predictions of a method that names a class and has no probabilities."""
+        """Predictions of a method that returns class labels without probabilities."""
         return cls(np.full((len(label), classes), np.nan), label)
 
     @classmethod
     def mixed(
         cls, members: Sequence[CategoricalPredictive], weights: Float[ndarray, " m"]
     ) -> CategoricalPredictive:
-        """The mixture of several models' predictions of the same rows.
+        """Mixture of several models' predictions of the same rows.
 
-        The information, where all members tell it, is between class on the one hand, member and its
-        functions on the other.
+        The mutual information, if all members have it, is between the class and the pair of member
+        and its functions.
 
         Args:
-            members: Predictions of the same classes; a row that one does not answer is left to the
-                others.
-            weights: Of the members; they sum to one.
+            members: Predictions of the same classes; rows that a member does not predict are left
+                to the others.
+            weights: Weights of the members; they sum to one.
         """
-        of_row = row_weights(members, weights)
+        member_weights = row_weights(members, weights)
         mixed = cls(
-            np.asarray(sum(w[:, None] * m.probabilities for w, m in zip(of_row, members))),
+            np.asarray(sum(w[:, None] * m.probabilities for w, m in zip(member_weights, members))),
             first=members[0].first,
         )
         if any(m.information is None for m in members):
             return mixed
-        known = [m.entropy - np.asarray(m.information) for m in members]
-        rest = np.asarray(sum(w * each for w, each in zip(of_row, known)))
-        return replace(mixed, information=np.maximum(mixed.entropy - rest, 0.0))
+        conditional = [m.entropy - np.asarray(m.information) for m in members]
+        expected = np.asarray(sum(w * entropy for w, entropy in zip(member_weights, conditional)))
+        return replace(mixed, information=np.maximum(mixed.entropy - expected, 0.0))
 
     def sharpened(self, power: float) -> CategoricalPredictive:
-        """Probabilities raised to a power and renormalized; what is known of a row stays known."""
+        """Raise probabilities to a power and renormalize; keep the conditional entropy."""
         powers = self.probabilities**power
         total = np.maximum(powers.sum(1, keepdims=True), LEAST_PROBABILITY)
-        made = replace(self, probabilities=powers / total)
+        result = replace(self, probabilities=powers / total)
         if self.information is None:
-            return made
-        known = self.entropy - self.information
-        return replace(made, information=np.maximum(made.entropy - known, 0.0))
+            return result
+        conditional = self.entropy - self.information
+        return replace(result, information=np.maximum(result.entropy - conditional, 0.0))
 
     @property
     def answered(self) -> Bool[ndarray, " n"]:
@@ -109,10 +109,10 @@ class CategoricalPredictive(Predictive):
 
 @dataclass(frozen=True)
 class BernoulliPredictive(ValuePredictive):
-    """Values of 0 or 1, scored as numbers; of two classes see `CategoricalPredictive`.
+    """Values of 0 or 1, scored as numbers; for two classes see `CategoricalPredictive`.
 
     Args:
-        probability: Of 1.
+        probability: Probability of 1.
     """
 
     probability: Rows

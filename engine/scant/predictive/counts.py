@@ -13,25 +13,25 @@ from scant.predictive.base import Rows, ValuePredictive
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
-_STEPS = 30  # of Newton's method; five suffice unless prior and count are far apart
-_MOST_STEP = 2.0  # of one of them
-_LEVELS = (np.arange(200) + 0.5) / 200  # of the quantiles that a CRPS is summed over
+_STEPS = 30  # iterations of Newton's method; five suffice unless prior and count are far apart
+_MAX_STEP = 2.0  # maximum step of one iteration
+_LEVELS = (np.arange(200) + 0.5) / 200  # quantile levels in the sum of the CRPS
 
 Parts = Float[ndarray, "n k"]
 
 
 @dataclass(frozen=True)
 class CountsPredictive(ValuePredictive):
-    """Poisson or negative binomial counts; the log rate is a mixture of k Gaussians a row.
+    """Poisson or negative binomial counts; the log rate of a row is a mixture of k Gaussians.
 
     A count y has mean r = exp(f) and variance r + dispersion r^2.
 
     Args:
-        weights: Of the Gaussians; a row sums to one.
-        means: Of the log rate, exposure included.
-        variances: Likewise.
+        weights: Weights of the Gaussians; a row sums to one.
+        means: Means of the log rate, including exposure.
+        variances: Variances of the log rate.
         dispersion: 0 for Poisson.
-        unit: Of each row, what a count is multiplied by to be in the unit of the target (a rate).
+        unit: Factor of each row from a count to the unit of the target (a rate).
     """
 
     weights: Parts
@@ -54,8 +54,8 @@ class CountsPredictive(ValuePredictive):
     def log_prob(self, y: Rows) -> Rows:
         """Log probability of values in the unit of the target, in nats.
 
-        Quadrature has its nodes about the mode of rate and count (Liu & Pierce 1994): about the
-        mean of the rate they would miss the likelihood of a thousand cases.
+        Quadrature nodes are centered at the mode of rate and count (Liu & Pierce 1994): centered
+        at the mean of the rate they would miss the likelihood of a thousand cases.
         """
         count = (y / self.unit)[:, None]
         variance = np.maximum(self.variances, 1e-12)
@@ -63,34 +63,39 @@ class CountsPredictive(ValuePredictive):
         for _ in range(_STEPS):
             slope, curvature = self._slopes(count, mode)
             step = (slope - (mode - self.means) / variance) / (curvature + 1 / variance)
-            mode = mode + np.clip(step, -_MOST_STEP, _MOST_STEP)
+            mode = mode + np.clip(step, -_MAX_STEP, _MAX_STEP)
         width = (self._slopes(count, mode)[1] + 1 / variance) ** -0.5
         f = mode[..., None] + width[..., None] * _NODES
-        relative = self._log_pmf(count[..., None], f) + 0.5 * _NODES**2
-        relative -= 0.5 * (f - self.means[..., None]) ** 2 / variance[..., None]
-        each = logsumexp(_LOG_WEIGHTS + relative, axis=2) + np.log(width) - 0.5 * np.log(variance)
-        return np.asarray(logsumexp(each, axis=1, b=self.weights))
+        log_ratio = self._log_pmf(count[..., None], f) + 0.5 * _NODES**2
+        log_ratio -= 0.5 * (f - self.means[..., None]) ** 2 / variance[..., None]
+        log_component = (
+            logsumexp(_LOG_WEIGHTS + log_ratio, axis=2) + np.log(width) - 0.5 * np.log(variance)
+        )
+        return np.asarray(logsumexp(log_component, axis=1, b=self.weights))
 
     def cdf(self, y: Rows) -> Rows:
         return np.asarray(self._below(np.floor(y / self.unit + 1e-9)))
 
     def quantile(self, p: Float[ndarray, " q"]) -> Float[ndarray, "q n"]:
-        found = np.empty((len(p), len(self)))
+        quantiles = np.empty((len(p), len(self)))
         rate = self._nodes()[0].max((1, 2))
         spread = np.sqrt(rate + self.dispersion * rate**2)
-        for row, level in enumerate(p.tolist()):
+        for k, level in enumerate(p.tolist()):
             low, high = np.full(len(self), -1.0), np.ceil(rate + 30 * spread + 20)
             while (high - low > 1).any():
                 middle = np.floor((low + high) / 2)
-                less = self._below(middle) < level
-                low, high = np.where(less, middle, low), np.where(less, high, middle)
-            found[row] = high
-        return found * self.unit
+                below = self._below(middle) < level
+                low, high = np.where(below, middle, low), np.where(below, high, middle)
+            quantiles[k] = high
+        return quantiles * self.unit
 
     def sample(self, generator: np.random.Generator, count: int) -> Float[ndarray, "s n"]:
-        ends = self.weights.cumsum(1)
-        drawn = generator.random((count, len(self), 1)) * ends[:, -1:]
-        k, row = np.minimum((drawn > ends).sum(2), ends.shape[1] - 1), np.arange(len(self))
+        cumulative = self.weights.cumsum(1)
+        uniform = generator.random((count, len(self), 1)) * cumulative[:, -1:]
+        k, row = (
+            np.minimum((uniform > cumulative).sum(2), cumulative.shape[1] - 1),
+            np.arange(len(self)),
+        )
         f = generator.normal(self.means[row, k], np.sqrt(self.variances[row, k]))
         rate = np.exp(f)
         if self.dispersion:
@@ -98,18 +103,18 @@ class CountsPredictive(ValuePredictive):
         return generator.poisson(rate) * self.unit
 
     def crps(self, y: Rows) -> Rows:
-        """The mean quantile loss at 200 levels, doubled."""
-        away = self.quantile(_LEVELS) - y
-        return np.asarray(2 * (((away > 0) - _LEVELS[:, None]) * away).mean(0))
+        """Twice the mean quantile loss at 200 levels."""
+        difference = self.quantile(_LEVELS) - y
+        return np.asarray(2 * (((difference > 0) - _LEVELS[:, None]) * difference).mean(0))
 
     @property
     def _rate(self) -> Parts:
         return np.exp(self.means + 0.5 * self.variances)
 
     def _slopes(self, count: Float[ndarray, "n 1"], f: Parts) -> tuple[Parts, Parts]:
-        """First derivative of the log probability by f, and the second with its sign changed."""
-        rate, more = np.exp(f), 1 + self.dispersion * np.exp(f)
-        return (count - rate) / more, rate * (1 + self.dispersion * count) / more**2
+        """First and negative second derivative of the log probability with respect to f."""
+        rate, dispersed = np.exp(f), 1 + self.dispersion * np.exp(f)
+        return (count - rate) / dispersed, rate * (1 + self.dispersion * count) / dispersed**2
 
     def _log_pmf(self, count: ndarray, f: ndarray) -> ndarray:
         if not self.dispersion:
@@ -126,7 +131,7 @@ class CountsPredictive(ValuePredictive):
         return np.exp(f), self.weights[..., None] * np.exp(_LOG_WEIGHTS)
 
     def _below(self, count: Rows) -> Rows:
-        """Probability of at most this count."""
+        """Probability of at most `count`."""
         rates, weights = self._nodes()
         k = np.maximum(count, 0)[:, None, None]
         if self.dispersion:

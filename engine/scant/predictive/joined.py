@@ -1,4 +1,4 @@
-"""Predictive distributions of blocks of rows that have forms of their own."""
+"""Predictive distributions of blocks of rows in different forms."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from scant.predictive.base import Index, Rows, ValuePredictive
 class JoinedPredictive(ValuePredictive):
     """Blocks of rows, such as Gaussians of one fold and log-normals of the next.
 
-    Other forms have one `log`, `shift` or dispersion for all rows, so that theirs cannot be joined.
+    Other forms have one `log`, `shift` or dispersion for all rows, so they cannot hold both.
 
     Args:
-        blocks: Of consecutive rows.
+        blocks: Predictions of consecutive rows.
     """
 
     blocks: tuple[ValuePredictive, ...]
@@ -31,9 +31,13 @@ class JoinedPredictive(ValuePredictive):
         at, ends = np.arange(len(self))[index], self._ends
         block = np.searchsorted(ends, at, side="right")
         runs = np.split(np.arange(len(at)), np.flatnonzero(np.diff(block)) + 1)
-        several = [(self.blocks[block[run[0]]], block[run[0]], at[run]) for run in runs if len(run)]
+        selected = [
+            (self.blocks[block[run[0]]], block[run[0]], at[run]) for run in runs if len(run)
+        ]
         starts = ends - list(map(len, self.blocks))
-        return JoinedPredictive(tuple(own.rows(rows - starts[k]) for own, k, rows in several))
+        return JoinedPredictive(
+            tuple(part.rows(inside - starts[k]) for part, k, inside in selected)
+        )
 
     @classmethod
     def concat(cls, parts: Sequence[JoinedPredictive]) -> JoinedPredictive:
@@ -49,10 +53,12 @@ class JoinedPredictive(ValuePredictive):
         return np.concatenate([block.variance for block in self.blocks])
 
     def log_prob(self, y: Rows) -> Rows:
-        return np.concatenate([b.log_prob(own) for b, own in zip(self.blocks, self._split(y))])
+        return np.concatenate(
+            [b.log_prob(values) for b, values in zip(self.blocks, self._split(y))]
+        )
 
     def cdf(self, y: Rows) -> Rows:
-        return np.concatenate([b.cdf(own) for b, own in zip(self.blocks, self._split(y))])
+        return np.concatenate([b.cdf(values) for b, values in zip(self.blocks, self._split(y))])
 
     def quantile(self, p: Float[ndarray, " q"]) -> Float[ndarray, "q n"]:
         return np.concatenate([block.quantile(p) for block in self.blocks], axis=1)
@@ -61,7 +67,7 @@ class JoinedPredictive(ValuePredictive):
         return np.concatenate([block.sample(generator, count) for block in self.blocks], axis=1)
 
     def crps(self, y: Rows) -> Rows:
-        return np.concatenate([b.crps(own) for b, own in zip(self.blocks, self._split(y))])
+        return np.concatenate([b.crps(values) for b, values in zip(self.blocks, self._split(y))])
 
     @property
     def _ends(self) -> Int[ndarray, " b"]:

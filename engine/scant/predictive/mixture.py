@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians or of log-normals, with the variance of each row by its source."""
+"""Mixtures of Gaussians or log-normals, with the variance of each row by its source."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from scant.predictive.mixture_reduction import reduce_mixtures
 from scant.predictive.mixture_scores import WIDEST, Scores, mixture_scores
 from scant.predictive.quantiles import quantiles
 
-LEAST_VARIANCE = 1e-24  # smaller ones are taken as this, so that densities stay finite
-_NEAR = np.linspace(-1.0, 1.0, 9)  # where modes are looked for, in deviations from a mean
-_BLOCK = 5000  # rows whose modes are looked for at a time
+LEAST_VARIANCE = 1e-24  # lower bound of variances, so that densities stay finite
+_MODE_OFFSETS = np.linspace(-1.0, 1.0, 9)  # start grid of modes, in deviations from a mean
+_BLOCK = 5000  # rows whose modes are computed at a time
 
 Parts = Float[ndarray, "n k"]
 
@@ -29,18 +29,18 @@ Parts = Float[ndarray, "n k"]
 class MixturePredictive(ValuePredictive):
     """A mixture of k Gaussians for each of n rows; with `log`, of ln(value + shift).
 
-    A component without weight counts for nothing and may hold any number; a row of which all are
-    without weight is one that the method does not answer. Where the sources of a
-    row's variance are known, it is model_variance + noise_variance + input_variance: what more
-    data, better measurements and complete inputs would remove (law of total variance).
+    Components without weight are ignored and may hold any number. A row whose components all have
+    no weight has no prediction. If the sources of a row's variance are known, it is
+    model_variance + noise_variance + input_variance: the parts that more data, better
+    measurements and complete inputs would remove (law of total variance).
 
     Args:
-        weights: Of the components; a row sums to one.
-        means: Of each, in the unit of the target, or of its logarithm.
-        variances: Of each, of a new observation.
-        shares: Of model, noise and inputs in the variance of each row; None: they are not known.
-        log: Whether the components are of the logarithm.
-        shift: What is added to a value before its logarithm is taken.
+        weights: Component weights; a row sums to one.
+        means: Component means, in the unit of the target, or of its logarithm.
+        variances: Component variances of a new observation.
+        shares: Shares of model, noise and inputs in each row's variance; None: unknown.
+        log: True if the components are of the logarithm.
+        shift: Constant added to a value before its logarithm is taken.
     """
 
     weights: Parts
@@ -68,27 +68,27 @@ class MixturePredictive(ValuePredictive):
         log: bool = False,
         shift: float = 0.0,
     ) -> MixturePredictive:
-        """One Gaussian a row.
+        """One Gaussian per row.
 
         Args:
-            mean: Of each row.
-            variance: Of a new observation. None: the method has no density; the scores of a density
-                are NaN then.
-            noise: The part of the variance that is noise; None: not known.
-            log: Whether these are of ln(value + shift).
+            mean: Mean of each row.
+            variance: Variance of a new observation. None: the method has no density, and scores of
+                a density are NaN.
+            noise: The part of the variance that is noise; None: unknown.
+            log: True if mean and variance are of ln(value + shift).
             shift: See `log`.
         """
         if variance is None:
             variance = np.full(len(mean), np.nan)
         one = np.ones((len(mean), 1))
-        made = cls(one, mean[:, None], np.maximum(variance, LEAST_VARIANCE)[:, None])
-        made = replace(made, log=log, shift=shift)
-        return made if noise is None else made.with_sources(variance - noise, noise)
+        result = cls(one, mean[:, None], np.maximum(variance, LEAST_VARIANCE)[:, None])
+        result = replace(result, log=log, shift=shift)
+        return result if noise is None else result.with_sources(variance - noise, noise)
 
     def with_sources(
         self, model: Rows, noise: Rows, inputs: Rows | None = None
     ) -> MixturePredictive:
-        """Return the same distributions, with variances that come from these sources.
+        """Return the same distributions with the variance split by source.
 
         Args:
             model: Variance from uncertainty about the function.
@@ -100,7 +100,7 @@ class MixturePredictive(ValuePredictive):
 
     @classmethod
     def concat(cls, parts: Sequence[MixturePredictive]) -> MixturePredictive:
-        """Join blocks of rows; those with fewer components get more without weight."""
+        """Join blocks of rows; pad blocks with fewer components by components of weight 0."""
         widest = max(part.weights.shape[1] for part in parts)
         return super().concat([part._padded(widest) for part in parts])
 
@@ -108,17 +108,17 @@ class MixturePredictive(ValuePredictive):
     def mixed(
         cls, members: Sequence[MixturePredictive], weights: Float[ndarray, " m"]
     ) -> MixturePredictive:
-        """The mixture of several models' predictions of the same rows.
+        """Mixture of several models' predictions of the same rows.
 
         Disagreement of the members is model variance (law of total variance).
 
         Args:
-            members: Predictions on the same scale (`log`); a row that one does not answer is left
-                to the others.
-            weights: Of the members; they sum to one.
+            members: Predictions on the same scale (`log`); rows that a member does not predict are
+                left to the others.
+            weights: Weights of the members; they sum to one.
         """
         pairs = list(zip(row_weights(members, weights), members))
-        made = cls(
+        mixture = cls(
             np.concatenate([w[:, None] * m.weights for w, m in pairs], axis=1),
             np.concatenate([m.means for m in members], axis=1),
             np.concatenate([m.variances for m in members], axis=1),
@@ -126,17 +126,17 @@ class MixturePredictive(ValuePredictive):
             shift=members[0].shift,
         )
         if any(m.shares is None for m in members):
-            return made
-        mean = made.mean
+            return mixture
+        mean = mixture.mean
         between = sum(w * (m.mean - mean) ** 2 for w, m in pairs)
         model, noise, inputs = (
             np.asarray(sum(w * getattr(m, name) for w, m in pairs))
             for name in ("model_variance", "noise_variance", "input_variance")
         )
-        return made.with_sources(model + between, noise, inputs)
+        return mixture.with_sources(model + between, noise, inputs)
 
     def widened(self, factor: Rows) -> MixturePredictive:
-        """Multiply the components' standard deviations by a factor of each row.
+        """Multiply the components' standard deviations by a factor for each row.
 
         Each source keeps its share of the variance.
         """
@@ -145,7 +145,7 @@ class MixturePredictive(ValuePredictive):
     def rescaled(
         self, scales: Float[ndarray, " s"], shares: Float[ndarray, "n s"]
     ) -> MixturePredictive:
-        """Each component as a mixture of itself at several scales.
+        """Replace each component by a mixture of itself at several scales.
 
         Each source keeps its share of the variance.
 
@@ -153,11 +153,11 @@ class MixturePredictive(ValuePredictive):
             scales: Factors of the standard deviations.
             shares: Weights of the scales in each row; a row sums to one.
         """
-        parts = (self.weights[:, :, None] * shares[:, None]).reshape(len(self), -1)
+        weights = (self.weights[:, :, None] * shares[:, None]).reshape(len(self), -1)
         variances = (self.variances[:, :, None] * np.square(scales)).reshape(len(self), -1)
         return replace(
             self,
-            weights=parts,
+            weights=weights,
             means=self.means.repeat(len(scales), axis=1),
             variances=variances,
         )
@@ -167,12 +167,12 @@ class MixturePredictive(ValuePredictive):
         return np.asarray(self.weights.any(1))
 
     def answering(self, rows: Bool[ndarray, " n"]) -> MixturePredictive:
-        """Say something of these rows only."""
+        """Keep the predictions of these rows only."""
         return replace(self, weights=np.where(rows[:, None], self.weights, 0.0))
 
     @property
     def location(self) -> Rows:
-        """Mean of the components, of the logarithm where they are of it."""
+        """Mean of the components, on the scale of the logarithm if `log`."""
         return np.asarray((self.weights * self.means).sum(1))
 
     @property
@@ -204,24 +204,24 @@ class MixturePredictive(ValuePredictive):
         """Log density of observed values, in nats.
 
         Args:
-            y: Values; those at or below zero have no density under a log-normal.
-            bound: Rows whose value is only known to be above y: the log probability of that.
+            y: Values; a log-normal has no density at or below zero.
+            bound: Rows whose value is only known to be above y: the log probability of this event.
         """
         z, std = self._standardized(y)
-        each = -0.5 * z**2 - np.log(std) - 0.5 * math.log(2 * math.pi)
+        log_component = -0.5 * z**2 - np.log(std) - 0.5 * math.log(2 * math.pi)
         if self.log:
-            each = each - self._value(y)
+            log_component = log_component - self._value(y)
         if bound is not None:
-            each = np.where(bound[:, None], log_ndtr(-z), each)
-        return np.asarray(logsumexp(each, axis=1, b=self.weights))
+            log_component = np.where(bound[:, None], log_ndtr(-z), log_component)
+        return np.asarray(logsumexp(log_component, axis=1, b=self.weights))
 
     def component_densities(self, grid: Float[ndarray, " g"]) -> Float[ndarray, "n k g"]:
-        """Weighted density of each component at the values of a grid; their sum is the density."""
+        """Weighted density of each component on a grid; the sum over components is the density."""
         value = np.log(grid + self.shift) if self.log else grid
         std = np.sqrt(self.variances)[:, :, None]
         z = (value - self.means[:, :, None]) / std
-        each = self.weights[:, :, None] * np.exp(-0.5 * z**2) / (std * math.sqrt(2 * math.pi))
-        return each / (grid + self.shift) if self.log else each
+        densities = self.weights[:, :, None] * np.exp(-0.5 * z**2) / (std * math.sqrt(2 * math.pi))
+        return densities / (grid + self.shift) if self.log else densities
 
     def cdf(self, y: Rows) -> Rows:
         return np.asarray((self.weights * ndtr(self._standardized(y)[0])).sum(1))
@@ -234,9 +234,9 @@ class MixturePredictive(ValuePredictive):
         return np.asarray(self.quantile(np.array([0.5]))[0])
 
     def sample(self, generator: np.random.Generator, count: int) -> Float[ndarray, "s n"]:
-        ends = self.weights.cumsum(1)
-        drawn = generator.random((count, len(self), 1)) * ends[:, -1:]
-        k = np.minimum((drawn > ends).sum(2), self.weights.shape[1] - 1)
+        cumulative = self.weights.cumsum(1)
+        uniform = generator.random((count, len(self), 1)) * cumulative[:, -1:]
+        k = np.minimum((uniform > cumulative).sum(2), self.weights.shape[1] - 1)
         row = np.arange(len(self))
         noise = generator.standard_normal((count, len(self)))
         values = self.means[row, k] + np.sqrt(self.variances[row, k]) * noise
@@ -252,18 +252,18 @@ class MixturePredictive(ValuePredictive):
         return self.scores(y).crps
 
     def restricted_mean(self, horizon: float) -> Rows:
-        """Mean of the value or the horizon, whichever is less (Royston & Parmar 2013).
+        """Mean of the minimum of value and horizon (Royston & Parmar 2013).
 
-        With `log` the horizon is on the scale of the logarithm, as the result is.
+        With `log`, horizon and result are on the scale of the logarithm.
         """
         std = np.sqrt(self.variances)
         z = (horizon - self.means) / std
         density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
-        each = self.means * ndtr(z) - std * density + horizon * ndtr(-z)
-        return np.asarray((self.weights * each).sum(1))
+        component_means = self.means * ndtr(z) - std * density + horizon * ndtr(-z)
+        return np.asarray((self.weights * component_means).sum(1))
 
     def scaled(self, scale: float | Rows, offset: float | Rows, log: bool) -> MixturePredictive:
-        """Distributions of offset + scale * value, or with `log` of the exponential of that.
+        """Distributions of offset + scale * value, or with `log` of its exponential.
 
         Each source keeps its share of the variance.
         """
@@ -277,44 +277,44 @@ class MixturePredictive(ValuePredictive):
         )
 
     def collapsed(self) -> MixturePredictive:
-        """One Gaussian (or log-normal) a row with the mean and variance of the components."""
+        """One Gaussian (or log-normal) per row with the mean and variance of the mixture."""
         mean = (self.weights * self.means).sum(1)
         spread = self.variances + (self.means - mean[:, None]) ** 2
         one = np.ones((len(self), 1))
         variance = (self.weights * spread).sum(1)
         return replace(self, weights=one, means=mean[:, None], variances=variance[:, None])
 
-    def reduced(self, most: int) -> MixturePredictive:
-        """At most so many Gaussians a row, the heaviest first, with the same mean and variance.
+    def reduced(self, max_components: int) -> MixturePredictive:
+        """Reduce to at most `max_components` Gaussians per row, with the same mean and variance.
 
-        No format in which tools exchange densities holds mixtures of log-normals. Each log-normal
-        becomes the Gaussian of its mean and variance: these stay exact, skewness within a component
-        is lost. Of one log-normal whose logarithm deviates by s, the total variation distance is
-        about 0.37 s (a redshift known to 5 % of itself: 0.02).
+        The heaviest come first. Exchange formats of densities have no mixtures of log-normals, so
+        each log-normal becomes the Gaussian of its mean and variance: these stay exact, skewness
+        within a component is lost. The total variation distance from one log-normal with standard
+        deviation s of the logarithm is about 0.37 s (a redshift known to 5 % of itself: 0.02).
         """
         means, variances = self._moments()
-        few = reduce_mixtures(self.weights, means, variances, most)
+        components = reduce_mixtures(self.weights, means, variances, max_components)
         return replace(
-            self, **dict(zip(("weights", "means", "variances"), few)), log=False, shift=0.0
+            self, **dict(zip(("weights", "means", "variances"), components)), log=False, shift=0.0
         )
 
     def mode(self) -> Rows:
-        """Value at which the density of each row is highest; of Gaussians only."""
+        """Value with the highest density in each row; for Gaussians only."""
         assert not self.log, "modes are those of Gaussians"
         stds = np.sqrt(self.variances)
         blocks = [slice(at, at + _BLOCK) for at in range(0, len(self), _BLOCK)]
-        found = [_mode(self.weights[b], self.means[b], stds[b]) for b in blocks]
-        return np.concatenate(found) if found else np.zeros(0)
+        modes = [_mode(self.weights[b], self.means[b], stds[b]) for b in blocks]
+        return np.concatenate(modes) if modes else np.zeros(0)
 
     def parameters(self) -> dict[str, Parts]:
-        """`weights`, `means` and `stds` of the components, as qp's `mixmod` takes them."""
+        """`weights`, `means` and `stds` of the components, in the format of qp's `mixmod`."""
         stds = np.sqrt(self.variances)
         return {"weights": self.weights, "means": self.means, "stds": stds}
 
     def columns(self) -> dict[str, Rows]:
         """`weight_1`, `mean_1`, `std_1`, `weight_2` and so on, by name."""
-        named, count = self.parameters().items(), self.weights.shape[1]
-        return {f"{n[:-1]}_{k + 1}": part[:, k] for k in range(count) for n, part in named}
+        parameters, count = self.parameters().items(), self.weights.shape[1]
+        return {f"{n[:-1]}_{k + 1}": part[:, k] for k in range(count) for n, part in parameters}
 
     def _moments(self) -> tuple[Parts, Parts]:
         """Mean and variance of each component, in the unit of the target."""
@@ -339,11 +339,11 @@ class MixturePredictive(ValuePredictive):
         return (self._value(y) - self.means) / std, std
 
     def _padded(self, k: int) -> MixturePredictive:
-        more = ((0, 0), (0, k - self.weights.shape[1]))
-        if not more[1][1]:
+        padding = ((0, 0), (0, k - self.weights.shape[1]))
+        if not padding[1][1]:
             return self
         weights, means, variances = (
-            np.pad(values, more) for values in (self.weights, self.means, self.variances)
+            np.pad(values, padding) for values in (self.weights, self.means, self.variances)
         )
         return replace(self, weights=weights, means=means, variances=variances)
 
@@ -351,21 +351,26 @@ class MixturePredictive(ValuePredictive):
 def _mode(w: Parts, m: Parts, s: Parts) -> Rows:
     """Modes of Gaussian mixtures.
 
-    Farther than a deviation from its mean the density of a Gaussian is convex, so that each mode of
-    a mixture is within one deviation of a component's mean.
+    The density of a Gaussian is convex beyond one deviation from its mean, so each mode of a
+    mixture is within one deviation of a component's mean.
     """
     n, rows = len(w), np.arange(len(w))
     peak = w / (s * math.sqrt(2 * math.pi))
 
-    def depth(x: Float[ndarray, "*q"], row: ndarray) -> Float[ndarray, "*q"]:
+    def negative_density(x: Float[ndarray, "*q"], row: ndarray) -> Float[ndarray, "*q"]:
         total = np.zeros(np.broadcast_shapes(x.shape, row.shape))
         for k in range(w.shape[1]):
             total -= peak[row, k] * np.exp(-0.5 * ((x - m[row, k]) / s[row, k]) ** 2)
         return total
 
-    x = (m[:, :, None] + s[:, :, None] * _NEAR).reshape(n, -1)
-    best = depth(x, rows[:, None]).argmin(1)
-    start, step = x[rows, best], s[rows, best // len(_NEAR)] * (_NEAR[1] - _NEAR[0])
-    around = bracket_minimum(depth, start, xl0=start - step, xr0=start + step, args=(rows,))
-    found = find_minimum(depth, around.bracket, args=(rows,))
-    return np.where(found.success, found.x, start)
+    x = (m[:, :, None] + s[:, :, None] * _MODE_OFFSETS).reshape(n, -1)
+    best = negative_density(x, rows[:, None]).argmin(1)
+    start, step = (
+        x[rows, best],
+        s[rows, best // len(_MODE_OFFSETS)] * (_MODE_OFFSETS[1] - _MODE_OFFSETS[0]),
+    )
+    brackets = bracket_minimum(
+        negative_density, start, xl0=start - step, xr0=start + step, args=(rows,)
+    )
+    minimum = find_minimum(negative_density, brackets.bracket, args=(rows,))
+    return np.where(minimum.success, minimum.x, start)

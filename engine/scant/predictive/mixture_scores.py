@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-WIDEST = 5.0  # of the logarithm of log-normal components, to avoid overflow of their means
+WIDEST = 5.0  # maximum std of the logarithm of log-normals, to avoid overflow of their means
 PAIRS = 4_000_000  # maximum number of pairs of components in memory
 
 Parts = Float[np.ndarray, "n k"]

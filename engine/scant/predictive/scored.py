@@ -1,4 +1,4 @@
-"""Predictions of rows beside their truth."""
+"""Predictions of rows with their true values, and scores per row."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ CACHED = ("value", "log_density", "crps", "cde", "pit", "confidence", "correct")
 
 
 class Scored:
-    """What each row's score is made of, computed when it is first asked for.
+    """Components of each row's scores, computed on first access.
 
-    A method that has no density, or only names a class, has NaN in its place.
+    Scores that need a density (or probabilities) are NaN for methods without one.
 
     Args:
-        y: The truth.
-        predictive: Of the same rows.
+        y: True values.
+        predictive: Predictions of the same rows.
         late: Rows whose value is only known to be above y (`scant.inference.censored`).
-        horizon: Beyond which such values count as the horizon.
+        horizon: Upper limit of these values in `value`.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Scored:
         return len(self.y)
 
     def rows(self, index: ndarray | slice) -> Scored:
-        """The same of some of the rows."""
+        """Return the scores of some of the rows."""
         late = None if self.late is None else self.late[index]
-        made = Scored(self.y[index], self.predictive.rows(index), late, self.horizon)
-        made.__dict__.update({n: self.__dict__[n][index] for n in CACHED if n in self.__dict__})
-        return made
+        result = Scored(self.y[index], self.predictive.rows(index), late, self.horizon)
+        result.__dict__.update({n: self.__dict__[n][index] for n in CACHED if n in self.__dict__})
+        return result
 
     @cached_property
     def dense(self) -> bool:
-        """Whether the method has a density, or probabilities of classes."""
+        """True if the method has a density, or class probabilities."""
         if isinstance(self.predictive, CategoricalPredictive):
             return not np.isnan(self.predictive.probabilities).any()
         assert isinstance(self.predictive, ValuePredictive)
@@ -57,7 +57,7 @@ class Scored:
 
     @cached_property
     def value(self) -> ndarray:
-        """Mean, up to the horizon of bounded values; of classes the predicted class."""
+        """Mean (restricted to the horizon if values are bounded), or the predicted class."""
         if self.late is not None and isinstance(self.predictive, MixturePredictive) and self.dense:
             return self.predictive.restricted_mean(self.horizon)
         return self.predictive.point
@@ -81,7 +81,7 @@ class Scored:
 
     @cached_property
     def cde(self) -> Rows:
-        """CDE loss, in the inverse of that unit."""
+        """CDE loss, in the inverse unit of the values."""
         return self._pairs.cde if self.dense else self._nothing
 
     @cached_property
@@ -96,7 +96,7 @@ class Scored:
 
     @cached_property
     def correct(self) -> Rows:
-        """1 where the most probable class is the true one, else 0."""
+        """1 if the most probable class is the true one, else 0."""
         return (self.classes.most_probable == self.y).astype(float)
 
     @property
@@ -107,7 +107,7 @@ class Scored:
 
     @cached_property
     def _pairs(self) -> Scores:
-        """Both at once: they are sums over the same pairs of components."""
+        """CRPS and CDE loss together: both are sums over the same pairs of components."""
         assert isinstance(self.predictive, MixturePredictive)
         return self.predictive.scores(self.y)
 

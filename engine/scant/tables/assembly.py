@@ -20,6 +20,7 @@ from scant.tables.levels import LEVELS, UNSEEN, Levels, encoded, levels_of, name
 from scant.tables.limits import BESIDE, beside, with_limits
 from scant.tables.renaming import renamed, suggested_for
 from scant.tables.schema import COVARIATE, READING, Table, TableSchema
+from scant.tables.variance_columns import errors_from_variances
 from scant.tables.wide import tasks
 
 _WIDE_TABLE = 1000  # columns of a table that is stored as one block
@@ -60,8 +61,9 @@ def assemble(
         cells, mapping, suggestion = _by_tasks(cells, findings, mapping, suggestion)
     columns, ignored = renamed(cells, schema, findings, mapping, purpose, suggestion)
     if schema.errors:
+        columns, variance_notes = errors_from_variances(columns, findings.headers)
         columns, limit_notes = with_limits(columns)
-        for name, sentence in limit_notes.items():
+        for name, sentence in [*variance_notes.items(), *limit_notes.items()]:
             findings.note(name, sentence)
     made: dict[str, np.ndarray] = dict(checks.named(columns, schema, findings, predict=predict))
     named = {c.name for c in schema.columns}
@@ -298,9 +300,7 @@ def _without(cells: Cells, codes: Sequence[float]) -> Cells:
     """Empty the cells that are equal to a missing code."""
     if not len(codes):
         return cells
-    hit = np.isin(cells.values, codes)
-    values = np.where(hit, np.nan, cells.values)
-    return Cells(cells.name, values, cells.empty | hit, cells.bad, cells.text)
+    return cells.emptied(np.isin(cells.values, codes))
 
 
 def content_hash(frame: pd.DataFrame) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -63,6 +63,11 @@ class Cells:
         if self.text is None or not self.is_text:
             return 0
         return int(pc.count_distinct(self.text.filter(pa.array(~self.empty))).as_py())
+
+    def emptied(self, at: Bool[np.ndarray, " n"]) -> Cells:
+        """Return a copy without the cells at which `at` is True."""
+        values = np.where(at, np.nan, self.values)
+        return replace(self, values=values, empty=self.empty | at, bad=self.bad & ~at)
 
     def void(self) -> str:
         """First nonblank word of an empty cell, such as "none"; "" if there is none."""

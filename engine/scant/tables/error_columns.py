@@ -4,7 +4,7 @@ SDSS: `err_u`, `modelMagErr_u`; VizieR: `e_umag`; Rubin, RAIL and DES: `u_psfFlu
 `mag_err_u_lsst`, `MAGERR_AUTO_G`; HSC: `g_cmodel_magsigma`; Gaia: `parallax_error`; NASA Exoplanet
 Archive: `pl_radeerr1`; elsewhere: `u_sd`, `u_stderr`, `u (std. dev.)`, `error of u`, `± u`. A
 header is one of errors if the rest of it is the header of another column; `u_x` is none, although
-metrologists write it.
+metrologists write it. Variances are in `variance_columns`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import lru_cache
 from scant.tables.headers import CACHED, bare, key, unit
 from scant.tables.limits import BESIDE, is_limit, limit_base
 from scant.tables.schema import ColumnPreview, TableSchema
+from scant.tables.variance_columns import is_inverse, variance_base
 
 _SIDE = r"(?:1|2|lo|low|lower|hi|high|up|upper|plus|minus|pos|neg|p|m)?"  # asymmetric errors
 _ERROR = (
@@ -28,7 +29,6 @@ _END = re.compile(  # "umagerr"
 )
 _BEGIN = re.compile(r"(?:stderr|stddev|stdev|err|error|sigma)(.+)")  # "sigmau"
 _SIGNS = re.compile(r"±|\+/-|\+-|σ")
-_VARIANCE = re.compile(r"ivar|invvar|inversevariance|variance|var")
 _WORDS = 3  # at most in "standard error of"
 
 
@@ -119,7 +119,10 @@ def match_errors(
     if set(matches) - set(of_target):  # else it is the error of a redshift, and not of a band
         mapping |= matches
     mapping |= {n: "" for n in of_target if mapping[n] == n}
-    mapping |= {n: "" for n in features if mapping[n] == n and variance_base(n, by_key)}
+    variances = {n: b for n in features if mapping[n] == n and (b := variance_base(n, by_key))}
+    for name, base in variances.items():
+        role = f"{mapping[base]}_err" if base in features else ""
+        mapping[name] = "" if role in mapping.values() else role
     unmatched = [
         n for n in features if mapping[n] == n and limit_base(n, by_key) != n and is_limit(n)
     ]
@@ -137,15 +140,6 @@ def _may_be_errors(column: ColumnPreview | None) -> bool:
     if column is None or column.kind == "empty":
         return True
     return column.kind == "number" and not (column.minimum or 0) < 0 < (column.maximum or 0)
-
-
-def variance_base(name: str, by_key: Mapping[str, str]) -> str | None:
-    """Column whose variance, or its inverse, `name` holds by its header: `flux_ivar_g`."""
-    parts = _parts(name)
-    for i, word in enumerate(parts):
-        if _VARIANCE.fullmatch(word) and (base := by_key.get("".join(parts[:i] + parts[i + 1 :]))):
-            return base
-    return None
 
 
 def _by_band(
@@ -221,9 +215,17 @@ def uses(mapping: Mapping[str, str], schema: TableSchema) -> dict[str, dict[str,
     of_target = {n: b for n, b in unused.items() if mapping[b] in schema.targets}
     of_inputs = {n: b for n, b in unused.items() if n not in of_target}
     again = {n: b for n, b in of_inputs.items() if f"{mapping[b]}_err" in headers}
-    out = [n for n, to in mapping.items() if schema.errors and not to]
+    variances = {n: b for n in mapping if (b := variance_base(n, by_key)) is not None}
+    roots = {n: b for n, b in variances.items() if mapping[n] and n in used}
+    out = {n: b for n, b in variances.items() if schema.errors and not mapping[n]}
     return {
-        "read as errors": used,
+        "read as errors": {n: b for n, b in used.items() if n not in roots},
+        "read as errors, by the square root of variances": {
+            n: b for n, b in roots.items() if not is_inverse(n, b)
+        },
+        "read as errors, by 1 over the square root of inverse variances": {
+            n: b for n, b in roots.items() if is_inverse(n, b)
+        },
         "left out, because these are errors of the target": of_target,
         "left out, because this study does not use errors of inputs": (
             {} if schema.errors else of_inputs
@@ -231,8 +233,6 @@ def uses(mapping: Mapping[str, str], schema: TableSchema) -> dict[str, dict[str,
         "left out, because another column has errors of the same feature": again
         if schema.errors
         else {},
-        "left out, because variances are not errors (take the square root, for an inverse variance "
-        "the square root of 1 over it, and call the column u_err)": {
-            n: b for n in out if (b := variance_base(n, by_key)) is not None
-        },
+        "left out, because these are variances of the target, or of features whose errors another "
+        "column has": out,
     }

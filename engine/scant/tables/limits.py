@@ -117,7 +117,7 @@ def with_limits(columns: Mapping[str, Cells]) -> tuple[dict[str, Cells], dict[st
         hit, limits = _limits(cells, error, columns.get(f"{name}_lim"))
         never = unmeasured(cells, error) & ~hit
         if (nothing := hit | never).any():
-            made[name], made[f"{name}_err"] = _emptied(cells, nothing), _emptied(error, nothing)
+            made[name], made[f"{name}_err"] = cells.emptied(nothing), error.emptied(nothing)
         said = []
         if hit.any():
             no_limit = np.isnan(limits)
@@ -171,8 +171,3 @@ def _code(cells: Cells, at: Bool[np.ndarray, " n"]) -> str:
     first = int(np.flatnonzero(at)[0])
     value = cells.values[first]
     return f"{value:g}" if np.isfinite(value) else cells.shown(first)
-
-
-def _emptied(cells: Cells, at: Bool[np.ndarray, " n"]) -> Cells:
-    values = np.where(at, np.nan, cells.values)
-    return Cells(cells.name, values, cells.empty | at, cells.bad & ~at, cells.text)

@@ -31,19 +31,19 @@ from scant.training.figures import layout
 from scant.training.folds import Folds, further_folds
 from scant.training.loop import choose_device, train
 
-MOST_NOTES = 20  # on a table; a page of pixels may have one for each
+MOST_NOTES = 20  # listed notes on a table; a page of pixels may have one for each
 
 
 class Fit(Iterator[Event]):
-    """A fit in the caller's own process: iterate for its events, then ask its `study`.
+    """A fit in the caller's process: iterate over its events, then use `study`.
 
     Attributes:
-        study: The study being trained; after the last event it is fitted, on everything where the
-            setting `refit` says so.
+        study: The study in training; fitted after the last event, on all rows if the setting
+            `refit` requests it.
         control: `control.stop()` and `control.pause()` work from another thread or between events.
-        table: What it is trained on; None: the study makes its own.
-        steps: The curve so far.
-        report: What it came to; None before its end.
+        table: Training table; None: the study generates its own.
+        steps: Training curve so far.
+        report: Report of the fit; None before the end.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Fit(Iterator[Event]):
         return event
 
     def plot(self) -> Any:
-        """The study's figures as a HoloViews layout, which a notebook shows.
+        """Return the study's figures as a HoloViews layout for notebooks.
 
         Raises:
             NotFound: There is no report yet; iterate to the end first.
@@ -121,31 +121,31 @@ def fit(
     join: tuple[str, str] | None = None,
     **values: Any,
 ) -> Fit:
-    """Fit a study here and now.
+    """Fit a study in this process.
 
     Args:
         study: A name from `scant.studies.STUDIES`.
-        data: A table, a file of any format (`book.xlsx#Sheet2`), several files where the study
+        data: A table, a file of any format (`book.xlsx#Sheet2`), several files if the study
             takes boxes, the name of one of the study's data sets, or None for its demonstration
             data.
         device: "auto", "cpu" or "cuda".
-        control: To pause or stop it from elsewhere.
-        checkpoint: The blob of an earlier `Checkpoint` event, to go on from there.
+        control: Control to pause or stop the fit from another thread.
+        checkpoint: The blob of an earlier `Checkpoint` event, to resume from it.
         settings: A settings object, in place of `values`.
-        own: Whether the report compares the model with general tools (`scant.learners`) and leaves
-            published figures out; None: where `data` is none of the study's data sets.
+        own: True to compare the model with general tools (`scant.learners`) in the report and omit
+            published figures; None: True unless `data` is one of the study's data sets.
         missing_codes: Numbers that mean "not measured", such as -99; in all columns, or by header.
-        decimal: "." or ",": the decimal mark of numbers in text; None: as the file shows.
-        columns: Names of the schema, each with the header that is taken for it, several headers
-            ("y": each is a task of its own), or "" where no column is.
-        closed: Whether intervals such as 15-19 include their upper ends, by header; None: as their
-            neighbors show.
-        join: Headers, of a table and of a map, that name the same places; None: those whose values
-            are alike.
+        decimal: "." or ",": the decimal mark of numbers in text; None: inferred from the file.
+        columns: Header of the column for each name of the schema, several headers ("y": each is a
+            task of its own), or "" for no column.
+        closed: True if intervals such as 15-19 include their upper ends, by header; None: inferred
+            from their neighbors.
+        join: Headers of a table and of a map with the names of the same places; None: those with
+            similar values.
         **values: Settings by name.
 
     Raises:
-        BadInput: The table or a setting cannot be used; the sentence says why.
+        BadInput: The table or a setting is invalid; the message has the reason.
     """
     keep_freed_memory()
     spec = entry(study)
@@ -154,65 +154,77 @@ def fit(
         spec, data, settings, missing_codes=missing_codes, decimal=decimal,
         columns=columns or {}, closed=closed or {}, join=join,
     )  # fmt: skip
-    begun = time.monotonic()
-    notes, place = _notes(table), choose_device(device)
+    start = time.monotonic()
+    notes, torch_device = _notes(table), choose_device(device)
     reading = table.attrs.pop(READING, {})
     seconds = fit_seconds(settings)
     scored, chosen = spec.settled(once(settings), *table.shape, counts(table, spec.table))
-    make = partial(_made, study, reading, chosen, place)
-    made = make(scored, table)
-    first = [str(counts_of(made.metadata, len(table)) or ""), listed(read(made.metadata))]
-    made.notes = [*filter(None, first), *notes, *made.notes]
+    make = partial(_made, study, reading, chosen, torch_device)
+    study_to_fit = make(scored, table)
+    split_and_choices = [
+        str(counts_of(study_to_fit.metadata, len(table)) or ""),
+        listed(read(study_to_fit.metadata)),
+    ]
+    study_to_fit.notes = [*filter(None, split_and_choices), *notes, *study_to_fit.notes]
     if own is None:
         own = not spec.offers(data)
-    again = None
+    make_refit = None
     if refits(settings):
-        settled = changed(on_everything(settings), **{n: c.value for n, c in chosen.items()})
-        again = partial(make, settled, table)
+        refit_settings = changed(on_everything(settings), **{n: c.value for n, c in chosen.items()})
+        make_refit = partial(make, refit_settings, table)
     folds = None
     if own:
-        folds = partial(further_folds, made, scored, table, make)
+        folds = partial(further_folds, study_to_fit, scored, table, make)
     # A GPU's work is not that of the calling thread, which waits for it.
-    effort = Effort(speed()) if place.type == "cpu" else None
-    budget = seconds - (time.monotonic() - begun)
-    return Fit(made, control or Control(), checkpoint, table, own, again, budget, folds, effort)
+    effort = Effort(speed()) if torch_device.type == "cpu" else None
+    budget = seconds - (time.monotonic() - start)
+    return Fit(
+        study_to_fit,
+        control or Control(),
+        checkpoint,
+        table,
+        own,
+        make_refit,
+        budget,
+        folds,
+        effort,
+    )
 
 
 def _made(
     study: str,
     reading: Mapping[str, Any],
     chosen: Choices,
-    place: torch.device,
+    torch_device: torch.device,
     settings: Settings,
     table: pd.DataFrame,
 ) -> Study:
-    """A study; its metadata has the headers of the user's table, these choices, and what it has
-    seen in the table itself."""
-    made = study_class(study)(settings, table, place)
+    """Create a study with the table's headers, `chosen`, and its own choices in the metadata."""
+    result = study_class(study)(settings, table, torch_device)
     if reading:
-        made.metadata[READING] = reading
-    seen = read(made.metadata)
-    if chosen or seen:
-        made.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **seen}.items()}
-    return made
+        result.metadata[READING] = reading
+    from_table = read(result.metadata)
+    if chosen or from_table:
+        result.metadata[CHOSEN] = {name: list(c) for name, c in {**chosen, **from_table}.items()}
+    return result
 
 
 def _notes(table: pd.DataFrame) -> list[str]:
-    """What the reader noted on a table, the first few of many.
+    """Remove and return the reader's notes on a table, at most about `MOST_NOTES`.
 
-    The table does not carry them on: pandas would copy them with every piece of it.
+    They do not stay in the table, since pandas would copy them with every part of it.
     """
     notes = list(table.attrs.pop("notes", ()))
-    more = len(notes) - MOST_NOTES
-    if more <= 1:
+    n_omitted = len(notes) - MOST_NOTES
+    if n_omitted <= 1:
         return notes
-    return [*notes[:MOST_NOTES], f"There are {more:,} more notes on the table."]
+    return [*notes[:MOST_NOTES], f"There are {n_omitted:,} more notes on the table."]
 
 
 def restore(
     study: str, values: Mapping[str, Any], model: bytes, device: str = "auto"
 ) -> FittedStudy:
-    """A fitted study from the blob of its `Fitted` event and the settings it was trained with."""
+    """Restore a fitted study from the blob of its `Fitted` event and its training settings."""
     meta = header(model, "meta")
     return study_class(study).restore(
         entry(study).settings.parse(used(values, meta)),
@@ -223,16 +235,16 @@ def restore(
 
 
 def load(run: str | Path, device: str = "auto") -> FittedStudy:
-    """The fitted study of a finished run.
+    """Load the fitted study of a finished run.
 
     Args:
-        run: A directory that `scant fit --out` wrote or the model file in it, or the id of a run
-            in the store.
+        run: A folder from `scant fit --out` or the model file in it, or the id of a run in the
+            store.
         device: "auto", "cpu" or "cuda".
 
     Raises:
-        NotFound: There is no such run, or it left no model.
-        BadInput: What the folder holds is damaged.
+        NotFound: There is no such run, or it has no model.
+        BadInput: A file in the folder is damaged.
     """
     from scant.store import Store
 
@@ -240,10 +252,10 @@ def load(run: str | Path, device: str = "auto") -> FittedStudy:
     try:
         if folder.name == result_folder.MODEL and folder.is_file():
             folder = folder.parent
-        written = folder.is_dir()
+        is_folder = folder.is_dir()
     except (OSError, ValueError):  # too long for a path, or a character that none has
-        written = False
-    if written:
+        is_folder = False
+    if is_folder:
         return _restored(f"The model in {folder}", *result_folder.read(folder), device)
     store = Store.open()
     record = store.run(str(run))
@@ -254,14 +266,14 @@ def load(run: str | Path, device: str = "auto") -> FittedStudy:
 
 
 def _restored(
-    what: str, study: str, values: Mapping[str, Any], model: bytes, device: str
+    subject: str, study: str, values: Mapping[str, Any], model: bytes, device: str
 ) -> FittedStudy:
-    """As `restore`; what a damaged file makes of it is one sentence."""
+    """Call `restore`; convert any error from a damaged file to `BadInput`."""
     try:
         return restore(study, values, model, device)
     except (BadInput, NotFound):
         raise
-    except Exception as error:  # each study reads it in its own way
+    except Exception as error:  # studies read their tensors in different ways
         raise BadInput(
-            f"{what} is damaged or of another version of Scant; fit it again."
+            f"{subject} is damaged or of another version of Scant; fit it again."
         ) from error

@@ -1,4 +1,4 @@
-"""Predictive densities beside predictions: a file of them, or columns of the table."""
+"""Predictive densities of predictions, in a file of their own or in columns of the table."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from scant.tables.column_matching import is_identifier
 from scant.tables.formats.qp_ensemble import MixtureWriter, identifiers
 from scant.tables.pieces import ROWS, ending
 
-NAME = "densities.hdf5"  # or the end of one
-QP, AS_COLUMNS = "qp", "columns"  # how they are written
+NAME = "densities.hdf5"  # file name, or the end of one
+QP, AS_COLUMNS = "qp", "columns"  # formats
 NOTE = f"The predictive density of each row, as at most {MOST} Gaussians, is in {{}}; qp.read opens"
 NOTE += " it."
 
-# From rows as they came, as the study takes them, and with its predictions: to what is written.
+# Function from the rows of the file, in the format of the study, and with predictions, to the
+# table to write.
 Tell = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
 
 
 def beside(out: Path) -> Path:
-    """Where the densities lie beside the predictions of a file."""
+    """Return the path of the file with densities for a file with predictions."""
     return out.with_name(f"{out.name[: -len(ending(out))]}.{NAME}")
 
 
 @contextmanager
 def opened(study: object, form: str, path: Path) -> Iterator[Tell]:
-    """Densities beside predictions that are written piece by piece.
+    """Write densities of predictions block by block.
 
     Args:
-        study: Fitted.
+        study: Fitted study.
         form: "qp", "columns", or "" for none.
-        path: Of the ensemble that "qp" makes.
+        path: Path of the ensemble for "qp".
 
     Raises:
-        BadInput: There is no such form, or the study has no densities.
+        BadInput: The form is unknown, or the study has no densities.
     """
     if form not in ("", QP, AS_COLUMNS):
         raise BadInput(f"Densities are written as {QP!r} or {AS_COLUMNS!r}, not as {form!r}.")
@@ -51,19 +52,19 @@ def opened(study: object, form: str, path: Path) -> Iterator[Tell]:
         return
     if not isinstance(study, HasDensities):
         raise BadInput("This study has no densities to write; leave the option 'densities' out.")
-    tell = study.densities
+    densities_of = study.densities
     if form == AS_COLUMNS:
-        yield lambda rows, query, predicted: with_columns(predicted, tell(query).columns())
+        yield lambda rows, query, predicted: with_columns(predicted, densities_of(query).columns())
         return
     with MixtureWriter(path) as file:
 
-        def written(
+        def write_rows(
             rows: pd.DataFrame, query: pd.DataFrame, predicted: pd.DataFrame
         ) -> pd.DataFrame:
-            add_rows(file, tell(query), rows, [str(name) for name in query])
+            add_rows(file, densities_of(query), rows, [str(name) for name in query])
             return predicted
 
-        yield written
+        yield write_rows
 
 
 def add_rows(
@@ -72,35 +73,35 @@ def add_rows(
     table: pd.DataFrame,
     inputs: Collection[str] = (),
 ) -> None:
-    """Write the densities of rows, their mode, mean and median, and what tells them apart.
+    """Write the densities of rows, their mode, mean and median, and their identifiers.
 
-    That is the table's first column of identifiers, else the number of the row, from 0.
+    Identifiers are the table's first column of identifiers, else row numbers from 0.
 
     Args:
-        file: Where to.
-        densities: Of these rows, a few Gaussians each.
-        table: The rows as they came.
-        inputs: Columns that the study reads: none of these tells rows apart.
+        file: Output file.
+        densities: Densities of these rows, a few Gaussians each.
+        table: Rows of the input file.
+        inputs: Columns that the study reads; they are never identifiers.
     """
-    own = next((n for n in table if is_identifier(str(n)) and n not in inputs), None)
-    rows = file.rows + np.arange(len(table)) if own is None else identifiers(table[own])
+    id_column = next((n for n in table if is_identifier(str(n)) and n not in inputs), None)
+    rows = file.rows + np.arange(len(table)) if id_column is None else identifiers(table[id_column])
     point = {"zmode": densities.mode(), "zmean": densities.mean, "zmedian": densities.median()}
     ancil = {name: values.astype(np.float32) for name, values in point.items()}
     file.add(**densities.parameters(), ancil={"object_id": rows, **ancil})
 
 
 def as_bytes(study: HasDensities, query: pd.DataFrame, table: pd.DataFrame) -> bytes:
-    """A file of the densities of a whole table, for a ZIP.
+    """Return the content of a file with the densities of a whole table.
 
     Args:
-        study: Fitted.
-        query: The table as the study takes it.
-        table: The same rows with their identifiers.
+        study: Fitted study.
+        query: Table in the format of the study.
+        table: Rows of `query` with their identifiers.
     """
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:
         path = Path(folder) / NAME
         with MixtureWriter(path) as file:
-            for at in range(0, len(query), ROWS):
-                told = study.densities(query.iloc[at : at + ROWS])
-                add_rows(file, told, table.iloc[at : at + ROWS])
+            for start in range(0, len(query), ROWS):
+                densities = study.densities(query.iloc[start : start + ROWS])
+                add_rows(file, densities, table.iloc[start : start + ROWS])
         return path.read_bytes()

@@ -51,16 +51,18 @@ def predict_upload(study: FittedStudy, name: str, content: bytes) -> FilePredict
             )
 
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:
-        given = Path(name.replace("\\", "/")).name[-100:].lstrip(".") or "table.csv"
-        source = Path(folder) / "given" / given
+        file_name = Path(name.replace("\\", "/")).name[-100:].lstrip(".") or "table.csv"
+        source = Path(folder) / "given" / file_name
         source.parent.mkdir()
         source.write_bytes(content)
         out = Path(folder) / result_name(source)
         densities = density_file.QP if isinstance(study, HasDensities) else ""
-        made = predict_file(study, source, out, bounded, densities)
-        files = {out.name: out.read_bytes(), COLUMNS: made.dictionary.read_bytes()}
-        files |= {path.name: path.read_bytes() for path in made.beside}
-        return FilePrediction(_zipped(files), made.rows, made.outside, made.notes, made.totals)
+        result = predict_file(study, source, out, bounded, densities)
+        files = {out.name: out.read_bytes(), COLUMNS: result.dictionary.read_bytes()}
+        files |= {path.name: path.read_bytes() for path in result.beside}
+        return FilePrediction(
+            _zipped(files), result.rows, result.outside, result.notes, result.totals
+        )
 
 
 def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
@@ -87,11 +89,11 @@ def predict_own(study: FittedStudy, data: str, table: bytes | None) -> bytes:
         frame, ignored = read.frame, read.ignored
     roles = study_class(spec.name)(settings, frame, torch.device("cpu")).roles
     prediction = study.predict(frame)
-    given = plain(spec.table, [str(c) for c in frame])
+    columns_of_file = plain(spec.table, [str(c) for c in frame])
     added = prediction.iloc[:, frame.shape[1] :]
     columns = {ROLE: roles, **{str(name): added[name].to_numpy() for name in added}}
     reading = study.metadata.get(READING, {})
-    original = decoded(frame[given], reading.get(LEVELS, {}))
+    original = decoded(frame[columns_of_file], reading.get(LEVELS, {}))
     original = original.rename(
         columns={to: header for header, to in reading.get("mapping", {}).items()}
     )
@@ -120,18 +122,18 @@ def _as_maps(whole: pd.DataFrame, frame: pd.DataFrame) -> dict[str, bytes]:
     if COLUMN not in frame:
         return {}
     polygons = whole.assign(**{COLUMN: frame[COLUMN].to_numpy()})
-    made = {}
+    files = {}
     with tempfile.TemporaryDirectory(prefix="scant-") as folder:
         for ending in MAPS if find_spec("pyogrio") else MAPS[:1]:
             path = Path(folder) / f"predictions{ending}"
             write(iter([polygons]), path, Style())
-            made[path.name] = path.read_bytes()
-    return made
+            files[path.name] = path.read_bytes()
+    return files
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    return made.getvalue()
+    return buffer.getvalue()

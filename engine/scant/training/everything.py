@@ -10,21 +10,22 @@ from scant.studies import Settings
 from scant.studies.auto import training_seconds
 from scant.studies.split import EVERYTHING
 
-QUIET = {"baselines": False, "repeats": 1}  # without work that only a report needs
-# Of the time budget, and of that what training may take. The training is as long as that of the
-# scored fit (70 % of the rest), whose weights and temperatures hold, and there is no report.
+QUIET = {"baselines": False, "repeats": 1}  # settings without work that only a report needs
+# Share of the time budget for the refit, and share of the refit for training. Training is as long
+# as in the scored fit (70 % of the rest), whose weights and temperatures are reused; the refit has
+# no report.
 REFIT_SHARE, REFIT_TRAINING_SHARE = 0.45, 0.8
 
 
 def refits(settings: Settings) -> bool:
-    """Whether a fit on all rows follows the scored one."""
+    """Return True if a fit on all rows follows the scored one."""
     return getattr(settings, "refit", "") == EVERYTHING
 
 
 def once(settings: Settings) -> Settings:
     """Return the settings of the scored fit."""
-    part = 1 - REFIT_SHARE if refits(settings) else 1.0
-    return changed(settings, refit="no", **_budget(settings, part))
+    share = 1 - REFIT_SHARE if refits(settings) else 1.0
+    return changed(settings, refit="no", **_budget(settings, share))
 
 
 def on_everything(settings: Settings) -> Settings:
@@ -32,10 +33,10 @@ def on_everything(settings: Settings) -> Settings:
     return changed(settings, refit=EVERYTHING, **QUIET, **_budget(settings, REFIT_SHARE))
 
 
-def _budget(settings: Settings, part: float) -> dict[str, float]:
+def _budget(settings: Settings, share: float) -> dict[str, float]:
     if training_seconds(settings) is None:  # the number of steps is the user's
         return {}
-    return {"time_budget": max(1.0, part * settings.values()["time_budget"])}
+    return {"time_budget": max(1.0, share * settings.values()["time_budget"])}
 
 
 def refitted(
@@ -91,6 +92,6 @@ def refitted(
 
 
 def changed(settings: Settings, **values: object) -> Settings:
-    """The settings with these values, of those that the study has."""
-    own = {name: value for name, value in values.items() if name in settings.names()}
-    return type(settings)(**{**settings.values(), **own}) if own else settings
+    """Return the settings with these values; ignore names that the study does not have."""
+    supported = {name: value for name, value in values.items() if name in settings.names()}
+    return type(settings)(**{**settings.values(), **supported}) if supported else settings

@@ -36,15 +36,15 @@ def figures(
     columns = [(p.step, p.restart, p.elbo) for p in steps]
     curve = np.array(columns, float).reshape(-1, 3).T
     units = {array.name: array.unit for array in spec.report}
-    made = Elements(report.arrays, units, spec.objective, metadata, curve)
-    result = {CURVE: made.elbo()} if len(steps) else {}
-    own = f"scant.studies.{spec.name}.plots"
-    if report.arrays and find_spec(own):
-        result |= import_module(own).figures(made)
-    if made.has("coverage"):
-        result["Coverage of intervals"] = made.coverage()
-    if made.has("reliability"):
-        result["Reliability"] = made.reliability()
+    elements = Elements(report.arrays, units, spec.objective, metadata, curve)
+    result = {CURVE: elements.elbo()} if len(steps) else {}
+    module = f"scant.studies.{spec.name}.plots"
+    if report.arrays and find_spec(module):
+        result |= import_module(module).figures(elements)
+    if elements.has("coverage"):
+        result["Coverage of intervals"] = elements.coverage()
+    if elements.has("reliability"):
+        result["Reliability"] = elements.reliability()
     return {title: element.relabel(title) for title, element in result.items()}
 
 

@@ -1,6 +1,6 @@
-"""The one training loop: optimizer steps in, events out; pause, stop, checkpoints, convergence.
+"""The training loop of all studies: steps, events, pause, stop, checkpoints and convergence.
 
-The loop knows nothing of any model: a study takes the steps and shows its posterior
+The loop is independent of the model: the study takes the steps and returns its posterior
 (`scant.studies.protocol.Study`). Notebooks, tests, the command line and workers use this loop.
 """
 
@@ -43,12 +43,11 @@ from scant.training.everything import REFIT_SHARE, REFIT_TRAINING_SHARE, refitte
 from scant.training.folds import Folds, pooled
 from scant.training.search import Search
 
-SNAPSHOT_SECONDS = 0.15  # between snapshots, with which a posterior moves
-SNAPSHOT_REST = (
-    3.0  # times as long as a snapshot takes until the next: a quarter of the time at most
-)
-OPENING_SECONDS = 1.0  # that the snapshots of `OPENING` may take
-FOLD_SHARE = 0.5  # of the fit's time: expected of a fold, whose report has no other methods
+SNAPSHOT_SECONDS = 0.15  # minimum interval between snapshots, for animation of the posterior
+# Minimum interval as a multiple of a snapshot's duration: at most a quarter of the time is spent.
+SNAPSHOT_REST = 3.0
+OPENING_SECONDS = 1.0  # maximum total duration of the snapshots of `OPENING`
+FOLD_SHARE = 0.5  # expected time of a fold, relative to the fit: its report has no other methods
 SLOWED = (
     "This machine is slow or busy with other programs: the fit was ended after "
     f"{PATIENCE:.0f} times its time budget, with less learned than planned."
@@ -66,19 +65,19 @@ def train(
     folds: Folds | None = None,
     effort: Effort | None = None,
 ) -> Iterator[Event]:
-    """Train a study, saying what happens; the last event is `Finished`.
+    """Train a study and yield its events; the last one is `Finished`.
 
     Args:
-        study: Made from its settings and table; left fitted unless the run diverged at once.
-        control: Read at every step.
+        study: Study to train; it is fitted afterwards unless the run diverged at once.
+        control: Requests, read at every step.
         checkpoint: The blob of a `Checkpoint` of the same study, settings and table. On a CPU the
-            run then ends bit by bit where an uninterrupted one ends.
-        clock: Seconds, by which snapshots and checkpoints are taken.
-        own: Whether the table is the user's own: it then has rivals and no published figures.
-        again: Makes the study of a second fit, on everything, once the first has its report.
-        budget: Seconds that all of it may take, from search to rivals and a second fit.
-        folds: Makes the studies of further folds, where an own table is small (`folds`).
-        effort: Seconds by which the budget is; None: `clock`.
+            result is then bitwise equal to that of an uninterrupted run.
+        clock: Clock in seconds for snapshots and checkpoints.
+        own: True for a user's table, whose report has rivals and no published figures.
+        again: Creates the study of a second fit, on all rows, after the report of the first.
+        budget: Seconds for the whole run, including rivals and the second fit.
+        folds: Creates the studies of further folds if a user's table is small (`folds`).
+        effort: Clock in seconds for the budget; None: `clock`.
     """
     control = control or Control()
     scored = Deadline(budget * (1 - REFIT_SHARE if again else 1), effort or clock)
@@ -116,7 +115,7 @@ class _Loop:
 
     def run(self, control: Control) -> Iterator[Event]:
         self.control, study, search, at = control, self.study, self.search, self.search.at
-        started, begun = self.clock() - at.seconds, self.deadline.clock() - at.effort
+        start, effort_start = self.clock() - at.seconds, self.deadline.clock() - at.effort
         last_snapshot = last_checkpoint = self.clock()
         while not search.over:
             control.heeded = control.wish in ("pause", "stop")
@@ -134,7 +133,7 @@ class _Loop:
                 yield self.snapshot()
             elbo, score = search.step()
             now = self.clock()
-            at.seconds, at.effort = now - started, self.deadline.clock() - begun
+            at.seconds, at.effort = now - start, self.deadline.clock() - effort_start
             yield Progress(at.step, elbo, at.seconds, at.best, score, at.restart)
             for text in study.notes[sent:]:
                 yield Note(text)
@@ -142,9 +141,9 @@ class _Loop:
                 yield from self.diverge(elbo)
                 return
             ending = search.ending()
-            rest = max(SNAPSHOT_SECONDS, SNAPSHOT_REST * self.shot_seconds)
-            due = now - last_snapshot >= rest or self.opens
-            if ending or search.out_of_time or due:
+            interval = max(SNAPSHOT_SECONDS, SNAPSHOT_REST * self.shot_seconds)
+            snapshot_due = now - last_snapshot >= interval or self.opens
+            if ending or search.out_of_time or snapshot_due:
                 yield self.snapshot()
                 last_snapshot = self.clock()
             if ending:
@@ -152,7 +151,7 @@ class _Loop:
             if now - last_checkpoint >= search.checkpoint_interval:
                 yield search.checkpoint()
                 last_checkpoint = self.clock()
-        control.heeded = True  # no step follows; a stop is heeded where `finalize` asks for it
+        control.heeded = True  # no step follows; `finalize` handles later requests to stop
         for event in self.finalize(*search.verdict()):
             match event:
                 case Finished(state=state) if self.again and state not in (
@@ -165,23 +164,23 @@ class _Loop:
 
     @property
     def opens(self) -> bool:
-        """True after a step whose snapshot shows how training begins."""
+        """True after a step whose snapshot shows the beginning of training."""
         quick = self.opening_seconds < OPENING_SECONDS
         return self.scored and quick and self.search.at.step in OPENING
 
     def snapshot(self) -> Snapshot:
-        """Return the posterior, and measure how long that takes."""
-        step, begun = self.search.at.step, self.clock()
-        shot = Snapshot(step, self.study.snapshot())
-        self.shot_seconds = self.clock() - begun
+        """Return the posterior and measure the duration."""
+        step, start = self.search.at.step, self.clock()
+        snapshot = Snapshot(step, self.study.snapshot())
+        self.shot_seconds = self.clock() - start
         if step <= OPENING[-1]:
             self.opening_seconds += self.shot_seconds
-        return shot
+        return snapshot
 
     def on_everything(self, study: Study, control: Control, end: Finished) -> Iterator[Event]:
-        """Fit again by a study that holds nothing out; the first fit has ended as `end`.
+        """Fit a study without held-out rows; the first fit has ended with `end`.
 
-        A checkpoint is that of the first fit's end, from where its report is made again.
+        Checkpoints are of the end of the first fit; its report is repeated after resumption.
         """
         yield self.search.checkpoint()
         yield Note(ON_ALL_ROWS)
@@ -206,18 +205,18 @@ class _Loop:
                     yield event
 
     def rest(self, part: float) -> Deadline:
-        """Return the deadline of further folds or rivals: this part of the time left.
+        """Return the deadline of further folds or rivals: this share of the remaining time.
 
-        Without a time budget they may take as long as the fit has taken.
+        Without a time budget they may take as long as the fit.
         """
         if math.isfinite(self.deadline.seconds):
             return self.deadline.share(part)
-        made = self._deadline(max(self.deadline.used, SECONDS))
-        made.watch = self.deadline.watch
-        return made
+        deadline = self._deadline(max(self.deadline.used, SECONDS))
+        deadline.watch = self.deadline.watch
+        return deadline
 
     def _deadline(self, seconds: float) -> Deadline:
-        """Return a deadline by the same clock."""
+        """Return a deadline with the same clock."""
         return Deadline(seconds, self.deadline.clock)
 
     def diverge(self, elbo: float) -> Iterator[Event]:
@@ -262,8 +261,12 @@ class _Loop:
             if skipped := self.deadline.skipped:
                 text = f"Left out, to keep to the time budget: {', '.join(skipped)}."
                 report = replace(report, notes=(*report.notes, text))
-            over = bool(skipped) or self.search.out_of_time
-            if over and isinstance(self.deadline.clock, Effort) and self.deadline.clock.slowed:
+            out_of_time = bool(skipped) or self.search.out_of_time
+            if (
+                out_of_time
+                and isinstance(self.deadline.clock, Effort)
+                and self.deadline.clock.slowed
+            ):
                 report = replace(report, notes=(*report.notes, SLOWED))
             if rivals and self.control.wish == "pause" and state is not State.DIVERGED:
                 yield self.search.checkpoint()
@@ -274,8 +277,8 @@ class _Loop:
             state, reason = State.STOPPED, "After the last step of training, as requested."
         if chosen := listed(read(study.metadata)):
             report = replace(report, notes=(chosen, *report.notes))
-        done = state in (State.CONVERGED, State.FINISHED)
-        if done and report.verdict is not None and report.verdict.nothing:
+        completed = state in (State.CONVERGED, State.FINISHED)
+        if completed and report.verdict is not None and report.verdict.nothing:
             nothing = report.verdict.nothing
             state, reason = State.LEARNED_NOTHING, nothing[0].upper() + nothing[1:]
         yield Snapshot(self.search.at.step, self.study.snapshot())
@@ -286,12 +289,12 @@ class _Loop:
         yield Finished(state, reason, report)
 
     def without_others(self, report: Report) -> Report:
-        """Return a report as it is before other methods are fitted."""
+        """Return the report before other methods are fitted."""
         report = replace(report, limits=self.study.limits())
         return compared(report, None, self.search.at.seconds, own=self.own, rivals=False)
 
     def crossed(self, comparison: Comparison, state: State) -> Comparison:
-        """Pool the comparison with those of further folds, which take half of the time left."""
+        """Pool the comparison with those of further folds, within half of the remaining time."""
         assert self.folds is not None
         comparisons, expected = [comparison], FOLD_SHARE * self.deadline.used
         for study in self.rest(0.5).units(self.folds(), expected=expected):
@@ -300,22 +303,22 @@ class _Loop:
             loop = _Loop(study, self._deadline(self.deadline.left), self.clock, scored=False)
             [end] = deque(loop.run(self.control), maxlen=1)
             assert isinstance(end, Finished), "the last event says how training ended"
-            made = study.comparison(end.report) if end.report.metrics else None
-            if made is not None and not self.halted(state):
-                comparisons.append(made)
+            comparison_of_fold = study.comparison(end.report) if end.report.metrics else None
+            if comparison_of_fold is not None and not self.halted(state):
+                comparisons.append(comparison_of_fold)
         return pooled(comparisons) if len(comparisons) > 1 else comparison
 
     def halted(self, state: State) -> bool:
-        """Return True if an end was requested after training had ended as `state`."""
+        """Return True if the run shall end, after training has ended as `state`."""
         wish = self.control.wish
         return wish in ("pause", "abandon") or (wish == "stop" and state is not State.STOPPED)
 
 
 def choose_device(device: str = "auto") -> torch.device:
-    """The device that `device` ("auto", "cpu", "cuda") comes to on this machine.
+    """Return the PyTorch device for "auto", "cpu" or "cuda" on this machine.
 
     Raises:
-        BadInput: CUDA was asked for and there is none.
+        BadInput: CUDA was requested but is not available.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -107,9 +107,9 @@ def page(source: str) -> str:
 
 
 def _summary(card: Card) -> list[str]:
-    made = card.report.verdict or verdict.of_metrics(card.report.metrics)
+    result = card.report.verdict or verdict.of_metrics(card.report.metrics)
     lines = [f"- State: {_plain(card.state)}. {_plain(card.reason)}"]
-    lines += [f"- {_plain(sentence)}" for sentence in made.sentences()]
+    lines += [f"- {_plain(sentence)}" for sentence in result.sentences()]
     lines.append(f"- Question: {_plain(card.entry.question)}")
     lines += [f"- Method: {_plain(cited.text)}" for cited in card.entry.citations]
     return lines
@@ -142,31 +142,33 @@ def _data(card: Card) -> list[str]:
 
 
 def _column(name: str, values: pd.Series[Any]) -> tuple[str, ...]:
-    known = values.dropna()
-    if pd.api.types.is_numeric_dtype(values) and len(known):
-        told = f"{known.min():.6g} to {known.max():.6g}, median {known.median():.6g}"
+    present = values.dropna()
+    if pd.api.types.is_numeric_dtype(values) and len(present):
+        summary = f"{present.min():.6g} to {present.max():.6g}, median {present.median():.6g}"
     else:
-        levels = known.astype(str).value_counts()
-        told = ", ".join(f"{str(level)[:40]} ({n:,})" for level, n in levels.head(6).items())
-        told += f", {len(levels) - 6:,} more" if len(levels) > 6 else ""
-    return name, str(values.dtype), f"{len(known):,}", f"{len(values) - len(known):,}", told
+        levels = present.astype(str).value_counts()
+        summary = ", ".join(f"{str(level)[:40]} ({n:,})" for level, n in levels.head(6).items())
+        summary += f", {len(levels) - 6:,} more" if len(levels) > 6 else ""
+    return name, str(values.dtype), f"{len(present):,}", f"{len(values) - len(present):,}", summary
 
 
 def _split(card: Card) -> list[str]:
     counts = dict(card.metadata.get("rows", {}))
-    made = card.report.verdict
-    if not counts and made is not None and made.tested:
-        counts = {"training": made.trained, "test": made.tested}
+    result = card.report.verdict
+    if not counts and result is not None and result.tested:
+        counts = {"training": result.trained, "test": result.tested}
     return [f"- {_plain(name)}: {int(count):,} rows" for name, count in counts.items()]
 
 
 def _scores(card: Card, calibrated: bool) -> list[str]:
-    own = [
+    metrics = [
         m
         for m in card.report.metrics
         if m.source == "run" and m.name.startswith(CALIBRATED) is calibrated
     ]
-    return _rows(("score", "value", "90% interval"), ((m.name, _of(m), _interval(m)) for m in own))
+    return _rows(
+        ("score", "value", "90% interval"), ((m.name, _of(m), _interval(m)) for m in metrics)
+    )
 
 
 def _of(metric: Metric) -> str:
@@ -185,8 +187,8 @@ def _rivals(card: Card) -> list[str]:
     others = [m for m in card.report.metrics if m.source in ("baseline", "rival")]
     if not others:
         return []
-    told = {m.name for m in others}
-    names = [m.name for m in card.report.metrics if m.source == "run" and m.name in told]
+    shared = {m.name for m in others}
+    names = [m.name for m in card.report.metrics if m.source == "run" and m.name in shared]
     seconds = card.report.verdict.seconds if card.report.verdict is not None else {}
     cells = {(m.method, m.name): _of(m) for m in card.report.metrics if m.source != "published"}
     methods = list(dict.fromkeys([verdict.OURS, *(m.method for m in others)]))
@@ -226,17 +228,17 @@ def _reproduce(card: Card) -> list[str]:
     changed = {
         k: v for k, v in card.settings.items() if k in parameters and v != parameters[k].default
     }
-    words = ["scant", "fit", card.entry.name, *(card.files or ("--data", card.data))]
+    command = ["scant", "fit", card.entry.name, *(card.files or ("--data", card.data))]
     for name, value in changed.items():
-        words += ["--set", f"{name}={value}"]
+        command += ["--set", f"{name}={value}"]
     values = "".join(f", {name}={value!r}" for name, value in changed.items())
     python = f"scant.fit({card.entry.name!r}, {list(card.files) or card.data!r}{values})"
-    lines = [f"    {_line(' '.join(shlex.quote(str(w)) for w in words))}", f"    {_line(python)}"]
-    made = card.report.verdict
-    if made is not None and made.code:
-        method = _plain(made.other.rival)
+    lines = [f"    {_line(' '.join(shlex.quote(str(w)) for w in command))}", f"    {_line(python)}"]
+    result = card.report.verdict
+    if result is not None and result.code:
+        method = _plain(result.other.rival)
         lines += ["", f"The best other method, {method}, with X, y and X_new of your own:", ""]
-        lines += [f"    {line}" for line in made.code.splitlines()]
+        lines += [f"    {line}" for line in result.code.splitlines()]
     return lines
 
 
@@ -253,7 +255,7 @@ def _versions(card: Card) -> list[str]:
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """A table in Markdown; nothing where it would have no rows."""
+    """Return the lines of a Markdown table; none if it has no rows."""
     body = [f"| {' | '.join(_plain(cell) for cell in row)} |" for row in rows]
     if not body:
         return []
@@ -265,5 +267,5 @@ def _line(text: str) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Text on one line that is neither markup nor Markdown."""
+    """Return text on one line with markup and Markdown escaped."""
     return re.sub(r"([\\`*_\[\]|#~])", r"\\\1", escape(_line(str(value)), quote=False))

@@ -21,11 +21,11 @@ def output(out: Path) -> Iterator[None]:
         yield
     except BadInput:
         raise
-    except (OSError, ValueError) as error:  # a ValueError for a character that no path has
+    except (OSError, ValueError) as error:  # a ValueError for a character not allowed in paths
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        shown = str(out) if len(str(out)) <= 200 else f"{str(out)[:197]}..."
+        name = str(out) if len(str(out)) <= 200 else f"{str(out)[:197]}..."
         raise BadInput(
-            f"--out {shown!r} cannot be written ({reason}); name another place."
+            f"--out {name!r} cannot be written ({reason}); name another place."
         ) from None
 
 
@@ -37,7 +37,7 @@ def check_writable(folder: Path) -> None:
     Raises:
         BadInput: The folder cannot be written, or a file has its name.
     """
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         with output(folder):
             if folder.exists() and not folder.is_dir():
@@ -45,9 +45,9 @@ def check_writable(folder: Path) -> None:
             for path in reversed([folder, *folder.parents]):
                 if not path.exists():
                     path.mkdir()
-                    made.append(path)
+                    created.append(path)
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(b"scant")
     finally:
-        for path in reversed(made):
+        for path in reversed(created):
             path.rmdir()

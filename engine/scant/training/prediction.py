@@ -85,13 +85,13 @@ def predict_file(
     notes: list[str] = []
     names: tuple[list[str], list[str]] = ([], [])
     count = [0, 0]
-    summed: list[pd.DataFrame] | None = [] if getattr(study, "further", ()) else None
+    queries: list[pd.DataFrame] | None = [] if getattr(study, "further", ()) else None
 
     def blocks(add_densities: density_file.Tell) -> Iterator[pd.DataFrame]:
         for piece in joined(rows) if getattr(study, "together", "") else rows:
             query = query_of(study, spec, piece, source.name, notes)
-            if summed is not None:
-                summed.append(query)
+            if queries is not None:
+                queries.append(query)
             frame = add_densities(piece.frame, query, predicted(study, piece, query, source.name))
             names[0][:], names[1][:] = list(map(str, piece.frame)), list(map(str, frame))
             count[0] += len(frame)
@@ -102,25 +102,25 @@ def predict_file(
 
     try:
         with tempfile.TemporaryDirectory(prefix=".scant-", dir=out.parent) as folder:
-            made, ensemble = Path(folder) / out.name, Path(folder) / "ensemble"
+            temporary, ensemble = Path(folder) / out.name, Path(folder) / "ensemble"
             with density_file.opened(study, densities, ensemble) as add_densities:
-                write(blocks(add_densities), made, style)
+                write(blocks(add_densities), temporary, style)
             progress(1.0, count[0])
-            os.replace(made, out)
-            beside: list[Path] = []
+            os.replace(temporary, out)
+            further_files: list[Path] = []
             if ensemble.exists():
-                beside.append(density_file.beside(out))
-                os.replace(ensemble, beside[0])
-                notes.insert(0, density_file.NOTE.format(beside[0].name))
+                further_files.append(density_file.beside(out))
+                os.replace(ensemble, further_files[0])
+                notes.insert(0, density_file.NOTE.format(further_files[0].name))
             text = data_dictionary(spec, *names, target_header(spec, study), _further(study))
             dictionary = _dictionary(out, text)
-            totals = _totals(study, summed, out, notes)
+            totals = _totals(study, queries, out, notes)
             if totals is not None:
-                beside.append(totals_beside(out))
+                further_files.append(totals_beside(out))
     except OSError as error:
         raise BadInput(f"{out} cannot be written ({error.strerror}); name another place.") from None
     unique = tuple(dict.fromkeys(notes))
-    return PredictedFile(out, dictionary, count[0], count[1], unique, totals, tuple(beside))
+    return PredictedFile(out, dictionary, count[0], count[1], unique, totals, tuple(further_files))
 
 
 def _further(study: FittedStudy) -> tuple[ArraySpec, ...]:
@@ -133,9 +133,9 @@ def _totals(
 ) -> pd.DataFrame | None:
     """Write predicted and observed totals of polygons of a map, if available."""
     areal: Any = study
-    if not rows or (made := areal.totals(pd.concat(rows))) is None:
+    if not rows or (totals := areal.totals(pd.concat(rows))) is None:
         return None
-    table, sentence = made
+    table, sentence = totals
     path = totals_beside(out)
     path.write_bytes(csv_bytes(table))
     notes.insert(0, f"{sentence} {path.name} lists them.")
@@ -172,8 +172,8 @@ def predicted(study: FittedStudy, piece: Piece, query: pd.DataFrame, file: str) 
 def predict(study: FittedStudy, table: pd.DataFrame) -> pd.DataFrame:
     """Predict a data frame with the headers of the training table, and append the new columns.
 
-    Headers, missing codes and texts are read as those of the training table were. `study.predict`
-    takes columns with the model's own names; it ignores others, such as errors by another name.
+    Headers, missing codes and texts are read as in the training table. `study.predict` takes
+    columns with the model's own names and ignores others, such as errors by another name.
     Sentences on inferred or suspicious data are in `attrs["notes"]` of the result.
 
     Example:
@@ -183,13 +183,13 @@ def predict(study: FittedStudy, table: pd.DataFrame) -> pd.DataFrame:
         BadInput: The table has no rows, lacks columns, or a cell is invalid (with column and row).
     """
     numbered = checked(table)
-    numbered = numbered.set_axis(np.arange(2, len(table) + 2))  # rows as a spreadsheet counts them
+    numbered = numbered.set_axis(np.arange(2, len(table) + 2))  # row numbers of a spreadsheet
     piece = Piece.of(numbered)
     notes: list[str] = []
     query = query_of(study, entry(study.settings.study), piece, "the table", notes)
-    made = predicted(study, piece, query, "the table").set_axis(table.index)
-    made.attrs["notes"] = list(dict.fromkeys(notes))
-    return made
+    result = predicted(study, piece, query, "the table").set_axis(table.index)
+    result.attrs["notes"] = list(dict.fromkeys(notes))
+    return result
 
 
 def check_file(settings: Settings, source: Path | str) -> tuple[str, ...]:
@@ -214,10 +214,10 @@ def result_name(source: Path | str, alone: bool = True) -> str:
         alone: True for a separate folder, False to prefix the name of the source.
     """
     path, _ = path_and_part(str(source))
-    own = "" if is_archive(path.name, path) else ending(path)
+    suffix = "" if is_archive(path.name, path) else ending(path)
     if alone:
-        return f"predictions{own or '.csv'}"
-    return f"{path.name[: -len(own)] if own else path.stem}.predictions{own or '.csv'}"
+        return f"predictions{suffix or '.csv'}"
+    return f"{path.name[: -len(suffix)] if suffix else path.stem}.predictions{suffix or '.csv'}"
 
 
 def _dictionary(out: Path, text: str) -> Path:

@@ -48,16 +48,16 @@ def as_schema(
 
     `reading` holds the options with which the training table was read (`Table.reading`).
     """
-    reads: list[str] | None = inputs or None
+    used: list[str] | None = inputs or None
     findings = Diagnostics(file, piece.frame.index.to_numpy())
     cells = piece.cells
     if spec.table.boxes:
         cells, _ = bounds(cells, findings, reading.get(CLOSED, {}))
     names = list(cells)
     mapping = as_before(names, spec.table, reading["mapping"]) if "mapping" in reading else None
-    if reads is not None and spec.table.boxes:  # a dimension is a point or a box
-        there = set((mapping or suggest(names, spec.table)).values())
-        reads = [name for name in reads if name in there]
+    if used is not None and spec.table.boxes:  # a dimension is a point or a box
+        present = set((mapping or suggest(names, spec.table)).values())
+        used = [name for name in used if name in present]
     table = assemble(
         cells,
         spec.table,
@@ -67,12 +67,12 @@ def as_schema(
         missing_codes=reading.get("missing_codes", {}),
         levels=reading.get(LEVELS),
         purpose="predict",
-        features=reads if spec.table.features else None,
+        features=used if spec.table.features else None,
     )
     if findings.problems:
-        more = len(findings.problems) - 1
-        also = f" ({more} more problem{'s' * (more > 1)} in this table.)" if more else ""
-        raise BadInput(findings.problems[0] + also)
+        n_more = len(findings.problems) - 1
+        suffix = f" ({n_more} more problem{'s' * (n_more > 1)} in this table.)" if n_more else ""
+        raise BadInput(findings.problems[0] + suffix)
     table = with_covariates(table, settings)
     not_learned = [note for note in table.notes if NOT_LEARNED in note]
     notes += not_learned if notes else [*piece.notes, *table.notes]
@@ -90,8 +90,8 @@ def _target(spec: Entry, settings: Settings) -> str | None:
 def target_header(spec: Entry, study: FittedStudy) -> str:
     """Return the header of the target column; "" for the name in the schema."""
     mapping = study.metadata.get(READING, {}).get("mapping", {})
-    own = next((header for header, to in mapping.items() if to in spec.table.targets), "")
-    return _target(spec, study.settings) or own
+    mapped = next((header for header, to in mapping.items() if to in spec.table.targets), "")
+    return _target(spec, study.settings) or mapped
 
 
 def opened(
@@ -110,10 +110,10 @@ def opened(
 
 def joined(rows: Iterator[Piece]) -> Iterator[Piece]:
     """Join all blocks, for a study with dependent rows."""
-    every = list(rows)
+    blocks = list(rows)
     cells = {}
-    for name in every[0].cells:
-        parts = [piece.cells[name] for piece in every]
+    for name in blocks[0].cells:
+        parts = [piece.cells[name] for piece in blocks]
         texts = [part.text for part in parts if part.text is not None]
         cells[name] = Cells(
             name,
@@ -122,4 +122,4 @@ def joined(rows: Iterator[Piece]) -> Iterator[Piece]:
             np.concatenate([part.bad for part in parts]),
             pa.concat_arrays(texts) if len(texts) == len(parts) else None,
         )
-    yield Piece(pd.concat([piece.frame for piece in every]), cells, 1.0, every[0].notes)
+    yield Piece(pd.concat([piece.frame for piece in blocks]), cells, 1.0, blocks[0].notes)

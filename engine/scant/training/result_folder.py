@@ -35,8 +35,8 @@ def settings_record(
     """
     import torch
 
-    about = {"data": data, "version": __version__, "threads": torch.get_num_threads()}
-    return {"study": study, "settings": dict(settings), **about}
+    environment = {"data": data, "version": __version__, "threads": torch.get_num_threads()}
+    return {"study": study, "settings": dict(settings), **environment}
 
 
 def metrics_record(end: Finished) -> dict[str, Any]:
@@ -51,9 +51,9 @@ def metrics_record(end: Finished) -> dict[str, Any]:
     }
 
 
-def verdict_record(made: Verdict | None) -> dict[str, Any] | None:
+def verdict_record(verdict: Verdict | None) -> dict[str, Any] | None:
     """Return the verdict with its sentences; None without a verdict."""
-    return None if made is None else {**asdict(made), "sentences": made.sentences()}
+    return None if verdict is None else {**asdict(verdict), "sentences": verdict.sentences()}
 
 
 def check_folder(out: Path) -> None:
@@ -95,28 +95,28 @@ def write(
     check_folder(out)
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=".scant-", dir=out.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=".scant-", dir=out.parent))
     try:
-        making.chmod(0o755)
+        temporary.chmod(0o755)
         if model is not None:
             settings = {**settings, DIGEST: hashlib.sha256(model).hexdigest()}
-        (making / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n")
-        (making / "metrics.json").write_text(json.dumps(metrics_record(end), indent=2) + "\n")
+        (temporary / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n")
+        (temporary / "metrics.json").write_text(json.dumps(metrics_record(end), indent=2) + "\n")
         rows = [(p.step, p.elbo, p.seconds) for p in steps]
         trace = pd.DataFrame(rows, columns=["step", "elbo", "seconds"])
-        trace.to_csv(making / "trace.csv", index=False)
+        trace.to_csv(temporary / "trace.csv", index=False)
         if model is not None:
-            (making / MODEL).write_bytes(model)
+            (temporary / MODEL).write_bytes(model)
         for file in further:
-            shutil.move(file, making / file.name)
+            shutil.move(file, temporary / file.name)
         if card:
-            (making / f"{CARD}.md").write_text(card, encoding="utf-8")
-            (making / f"{CARD}.html").write_text(page(card), encoding="utf-8")
+            (temporary / f"{CARD}.md").write_text(card, encoding="utf-8")
+            (temporary / f"{CARD}.html").write_text(page(card), encoding="utf-8")
         if out.is_dir():
             shutil.rmtree(out)
-        making.rename(out)
+        temporary.rename(out)
     except BaseException:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 

@@ -15,9 +15,9 @@ from scant.optim.lbfgs import HISTORY
 from scant.studies.protocol import Step, Study, Tensors, clone, part
 from scant.training.checkpoint_format import FORMAT, OTHER_VERSION, header, of_other_version
 
-CHECKPOINT_SECONDS = 5.0  # a killed worker loses at most these
-# A larger checkpoint lacks the optimizer's history. If it is still larger, checkpoints are as much
-# rarer, so that no run writes more than this in `CHECKPOINT_SECONDS`.
+CHECKPOINT_SECONDS = 5.0  # a killed worker loses at most this much work
+# Larger checkpoints omit the optimizer's history. If they are still larger, they become rarer in
+# proportion, so that no run writes more than this in `CHECKPOINT_SECONDS`.
 MAX_CHECKPOINT_BYTES = 64 << 20
 NOT_BITWISE = (
     "The checkpoint lacks the optimizer's history, which is too large to be stored; the run goes "
@@ -28,7 +28,7 @@ NOT_BITWISE = (
 
 @dataclass
 class Position(Convergence):
-    """Counters of a search: all of it that a checkpoint must carry besides tensors."""
+    """Counters of a search, stored in checkpoints besides tensors."""
 
     step: int = 0
     restart: int = 0
@@ -44,11 +44,11 @@ class Search:
 
     Args:
         study: The study to train.
-        budget: Seconds that the steps may take, by the deadline's clock.
+        budget: Maximum seconds of the steps, by the deadline's clock.
 
     Attributes:
         at: Position.
-        best: Best score and parameters of each restart, the present one last.
+        best: Best score and parameters of each restart, the current one last.
         checkpoint_interval: Seconds between checkpoints.
     """
 
@@ -58,7 +58,7 @@ class Search:
         self.best: list[tuple[float, Tensors]] = []
         self.checkpoint_interval = CHECKPOINT_SECONDS
         self._endings: list[State] = []
-        self._begun = False  # whether the study is set up for the present stage
+        self._begun = False  # True if the study is set up for the current stage
 
     @property
     def over(self) -> bool:
@@ -67,11 +67,11 @@ class Search:
 
     @property
     def out_of_time(self) -> bool:
-        """True once the budget is used; a search takes one step at least."""
+        """True once the budget is used; a search takes at least one step."""
         return self.at.step > 0 and self.at.effort >= self.budget
 
     def begin(self) -> None:
-        """Set up the study for the present stage, unless it is."""
+        """Set up the study for the current stage, unless already done."""
         if not self._begun:
             self.study.start_restart(self.at.restart, self.at.stage, self._best_here)
             self._begun = True
@@ -92,7 +92,7 @@ class Search:
         return step
 
     def ending(self) -> State | None:
-        """Return how the present stage has ended; None if it goes on."""
+        """Return the final state of the current stage; None if it continues."""
         study, at = self.study, self.at
         if at.reached(study.patience):
             return State.CONVERGED
@@ -116,17 +116,17 @@ class Search:
 
     @property
     def _best_here(self) -> Tensors | None:
-        """The best parameters of the present restart, if it has any yet."""
+        """Best parameters of the current restart, if any."""
         return self.best[self.at.restart][1] if len(self.best) > self.at.restart else None
 
     def verdict(self) -> tuple[State, str]:
-        """Return how a search that is over has ended, and why in a sentence."""
+        """Return the final state of a search and the reason as a sentence."""
         study = self.study
         if self.at.restart < study.restarts:
-            more = f" of restart {self.at.restart + 1}" if study.restarts > 1 else ""
+            suffix = f" of restart {self.at.restart + 1}" if study.restarts > 1 else ""
             return State.HIT_LIMIT, (
                 f"The time budget is used, after {self.budget:.0f} s of training in step "
-                f"{self.at.since_start}{more}; the best step is kept. A larger 'time_budget' may "
+                f"{self.at.since_start}{suffix}; the best step is kept. A larger 'time_budget' may "
                 "fit better."
             )
         if study.scheduled and self.at.step == study.restarts * study.max_steps:
@@ -147,7 +147,7 @@ class Search:
         )
 
     def checkpoint(self) -> Checkpoint:
-        """Return all that a search of the same study needs to go on bit by bit."""
+        """Return a checkpoint from which a search of the same study resumes bit by bit."""
         tensors: Tensors = {}
         if self._begun:
             tensors |= {f"parameters.{k}": v for k, v in self.study.parameters().items()}
@@ -171,7 +171,7 @@ class Search:
         return Checkpoint(self.at.step, blob)
 
     def resume(self, blob: bytes) -> None:
-        """Go on from a checkpoint.
+        """Resume from a checkpoint.
 
         Raises:
             BadInput: The checkpoint is of another version of Scant.

@@ -112,12 +112,40 @@ def test_of_asymmetric_errors_the_upper_ones_are_taken() -> None:
     np.testing.assert_allclose(again.frame["alcohol_err"], frame["alcoholerr1"])
 
 
-def test_variances_are_no_errors() -> None:
-    preview = inspect_table(csv(table("ivar_{}")), REDSHIFT, name="flux.csv")
+@pytest.mark.parametrize(
+    ("header", "power"), [("ivar_{}", -2), ("inverse variance of {}", -2), ("{}_var", 2)]
+)
+def test_variances_are_read_as_errors(header: str, power: int) -> None:
+    frame = table("{}_sd")
+    errors = {n: frame.pop(f"{n}_sd").to_numpy() for n in QUANTITIES}
+    frame = frame.assign(**{header.format(n): errors[n] ** power for n in QUANTITIES})
+    preview = inspect_table(csv(frame), REDSHIFT, name="flux.csv")
     assert preview.features == QUANTITIES
-    assert any(
-        "flux.csv: left out, because variances are not errors" in w for w in preview.warnings
-    )
+    assert any("flux.csv: read as errors, by" in w for w in preview.warnings)
+    read = read_table(csv(frame), REDSHIFT, mapping=preview.mapping)
+    for name in QUANTITIES:
+        np.testing.assert_allclose(read.frame[f"{name}_err"], errors[name])
+    again = read_frame(read.frame, REDSHIFT, target="z")  # errors of before
+    pd.testing.assert_frame_equal(again.frame, read.frame)
+
+
+def test_an_inverse_variance_of_zero_means_not_observed() -> None:
+    """As in the Legacy Surveys' `flux_ivar_g`, whose flux is then 0."""
+    n = np.arange(ROWS)
+    flux, ivar = np.where(n == 5, 0.0, 1.0 + n % 7), np.where(n == 5, 0.0, 4.0 + n % 3)
+    z = np.linspace(0.1, 1, ROWS)
+    for name in ("FLUX_IVAR_G", "fluxivar_g"):
+        frame = pd.DataFrame({"FLUX_G": flux, name: ivar, "flux_r": flux + 1, "z": z})
+        read = read_table(csv(frame), REDSHIFT)
+        assert read.features == ("FLUX_G", "flux_r")
+        assert read.frame["FLUX_G"].isna().tolist() == (n == 5).tolist()
+        np.testing.assert_allclose(read.frame["FLUX_G_err"].dropna(), ivar[n != 5] ** -0.5)
+        assert any("1 cell with an inverse variance of 0 was read as" in s for s in read.notes)
+    taken = frame.assign(flux_g_err=0.5)  # an error column goes before a variance
+    read = read_table(csv(taken), REDSHIFT)
+    assert set(read.frame["FLUX_G_err"]) == {0.5}
+    text = "of features whose errors another column has: fluxivar_g"
+    assert any(text in note for note in read.notes)
 
 
 def schema_with(*, errors: bool) -> TableSchema:
