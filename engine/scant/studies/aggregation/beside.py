@@ -1,4 +1,4 @@
-"""Columns beside supports and values: known errors, covariates, population."""
+"""Optional columns of a table: known errors, covariates, population."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def known_of(
     factor: Float[np.ndarray, " m"] | float,
     device: torch.device,
 ) -> Float[Tensor, " m"] | None:
-    """Variances of known noise in the unit of the model; None where none is known or used."""
+    """Known noise variances in the model's unit; None if unknown or unused."""
     errors = observed.y_err[rows]
     if not settings.known_noise or np.isnan(errors).all():
         return None
@@ -38,19 +38,19 @@ def known_of(
 
 
 def with_errors(observed: Supports) -> Supports:
-    """Rows whose error is not known get the median of those of their task."""
+    """Fill in unknown errors with the median error of their task."""
     errors = observed.y_err.copy()
     for t in np.unique(observed.task[~np.isnan(errors)]):
-        mine = observed.task == t
-        errors[mine & np.isnan(errors)] = np.nanmedian(errors[mine])
+        in_task = observed.task == t
+        errors[in_task & np.isnan(errors)] = np.nanmedian(errors[in_task])
     return replace(observed, y_err=errors)
 
 
 def covariates(settings: AggregationSettings, table: pd.DataFrame) -> list[str]:
-    """The columns that enter linearly.
+    """Columns that enter linearly.
 
     Raises:
-        BadInput: The table has no column of a name that the setting gives, or it is of another use.
+        BadInput: A column in the setting is absent from the table, or has another use.
     """
     columns = [str(c) for c in table]
     chosen = []
@@ -71,23 +71,23 @@ def covariates(settings: AggregationSettings, table: pd.DataFrame) -> list[str]:
 
 
 def known_covariates(metadata: dict[str, Any]) -> tuple[Covariate, ...]:
-    """The covariates of a fitted study."""
-    return tuple(Covariate(*own) for own in metadata.get("covariates", ()))
+    """Covariates of a fitted study."""
+    return tuple(Covariate(*values) for values in metadata.get("covariates", ()))
 
 
 def parted(
     settings: AggregationSettings, table: pd.DataFrame
 ) -> tuple[Bool[np.ndarray, " n"], People | None]:
-    """Which rows of a table are observations, and the people that the other rows tell of.
+    """Mask of the rows that are observations, and the population given by the others.
 
     Raises:
-        BadInput: There is no such task, or nothing beside it, or it tells of nobody.
+        BadInput: The population task is absent, is the only one, or has no people.
     """
     task = settings.population_task
     if not task or "task" not in table:
         return np.ones(len(table), dtype=bool), None
-    theirs = (table["task"].astype(str) == task).to_numpy()
-    if not theirs.any() or theirs.all():
+    is_population = (table["task"].astype(str) == task).to_numpy()
+    if not is_population.any() or is_population.all():
         names = listed(sorted(table["task"].astype(str).unique()))
         raise BadInput(
             f"Setting 'population_task' is {task!r}, but the tasks are {names}; name the one with "
@@ -98,7 +98,7 @@ def parted(
             "Setting 'population_task' weights the points inside polygons, but the table has no "
             f"column {COLUMN!r}; leave the setting empty."
         )
-    own = table[theirs]
-    number = own["y"].to_numpy(dtype=np.float64, na_value=np.nan)
-    cells = words_of(own[COLUMN]).tolist()
-    return ~theirs, people(cells, number, "the table", np.flatnonzero(theirs) + 2)
+    population_rows = table[is_population]
+    number = population_rows["y"].to_numpy(dtype=np.float64, na_value=np.nan)
+    cells = words_of(population_rows[COLUMN]).tolist()
+    return ~is_population, people(cells, number, "the table", np.flatnonzero(is_population) + 2)

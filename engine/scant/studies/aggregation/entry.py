@@ -1,4 +1,4 @@
-"""Aggregation: values known as averages over supports of every size (Yousefi 2021, chapter 5)."""
+"""Aggregation: values given as averages over supports of any size (Yousefi 2021, chapter 5)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scant.studies.predicted_columns import of_values
 from scant.studies.published import values
 from scant.tables.geometry import COLUMN
 
-# A draw of about the median error (`scripts/demo_spread.py`); 0 is the hardest of ten.
+# A draw with about the median error (`scripts/demo_spread.py`); 0 is the hardest of ten.
 DEMO = {**FIXED, "data_seed": 5, "inference": "variational", "fine_rows": 80}
 
 _FIELD = array_specs("""

@@ -16,10 +16,10 @@ GRID = 200
 
 
 def answer(fitted: FittedMTGPA, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays that the catalog promises for `question`.
+    """Arrays of the catalog entry of `question`.
 
     Raises:
-        BadInput: A question that this study does not know, a task or box that cannot be.
+        BadInput: The question or task is unknown, or the box is invalid.
     """
     if question == "box":
         return box(fitted, query)

@@ -26,12 +26,12 @@ from scant.studies.aggregation.supports import Supports
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The rows of a run, which are not stored with the model.
+    """Rows of a run; they are not stored with the model.
 
     Attributes:
         observed: Rows of the model's tasks.
-        rows: Which of them are training rows.
-        data: The training rows as the model takes them.
+        rows: Mask of the training rows.
+        data: Training rows in the model's form.
     """
 
     observed: Supports
@@ -41,18 +41,18 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class FittedMTGPA:
-    """A model with the tasks, scales and cells that it was trained for.
+    """A trained model with its tasks, scales and cells.
 
-    Reports and queries take it, so that they do not depend on how the model was trained.
+    Reports and queries use this class, so that they do not depend on the training.
 
     Attributes:
         settings: Settings of the run.
         metadata: Metadata of the run.
-        model: The model at its present parameters.
-        whole: All rows of the table, or those of them that are stored with the model.
+        model: Model at its current parameters.
+        whole: All rows of the table, or those stored with the model.
         device: Device of the model.
-        average: The calibration of the scarce task; None: the model stands alone.
-        people: Population that weighs points inside polygons; None: by area.
+        average: Calibration of the scarce task; None without calibration.
+        people: Population that weights points inside polygons; None: by area.
     """
 
     settings: AggregationSettings
@@ -75,7 +75,7 @@ class FittedMTGPA:
 
     @property
     def classes(self) -> dict[str, list[float]]:
-        """Values of the classes of each categorical task, in the order of the model."""
+        """Class values of each categorical task, in the order of the model."""
         return dict(self.metadata.get("classes", {}))
 
     @property
@@ -94,7 +94,7 @@ class FittedMTGPA:
         return list(self.metadata["dims"])
 
     def task(self, name: str) -> int:
-        """The number of a task of the model.
+        """Number of a task in the model.
 
         Raises:
             BadInput: The model has no such task.
@@ -104,7 +104,7 @@ class FittedMTGPA:
         return self.tasks.index(name)
 
     def data_of(self, observed: Supports, rows: np.ndarray) -> Data:
-        """Rows of a table as the model takes them: its own task numbers, values scaled."""
+        """Rows of a table in the model's form: its task numbers, scaled values."""
         return space.data_of(
             self.settings,
             observed,
@@ -117,7 +117,7 @@ class FittedMTGPA:
         )
 
     def unit(self, task: int, exposure: Tensor | None = None) -> Tensor | float:
-        """Factor from the model's values to the table's; of rates, counts are divided again."""
+        """Factor from the model's values to the table's; it converts counts back to rates."""
         factor = self.scale[task].factor
         if not self.settings.rate_per or self.kinds[task] not in COUNTED:
             return factor
@@ -125,7 +125,7 @@ class FittedMTGPA:
         return per if exposure is None else per / exposure
 
     def known(self, supports: Supports, rows: np.ndarray, task: int) -> Tensor | None:
-        """Variances of known noise of rows of a task, in the unit of the model."""
+        """Known noise variances of rows of a task, in the model's unit."""
         factor = self.scale[task].factor
         return known_of(self.settings, supports, rows, factor, self.device)
 
@@ -134,12 +134,12 @@ class FittedMTGPA:
         supports: Tensor,
         task: int,
         exposure: Tensor | None = None,
-        known: Tensor | None = None,
+        known_noise: Tensor | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and deviation of the average, deviation of a new observation; in the task's unit."""
-        mixture = self.averaged(supports, task, exposure, known)
+        mixture = self.averaged(supports, task, exposure, known_noise)
         if mixture is None:
-            prediction = self.model.predict(supports, task, exposure, known)
+            prediction = self.model.predict(supports, task, exposure, known_noise)
             mean, variance, noise = (v.cpu().numpy() for v in prediction)
         else:
             mean, variance, noise = mixture.mean, mixture.model_variance, mixture.noise_variance
@@ -152,30 +152,30 @@ class FittedMTGPA:
         supports: Tensor,
         task: int,
         exposure: Tensor | None = None,
-        known: Tensor | None = None,
+        known_noise: Tensor | None = None,
     ) -> MixturePredictive | None:
-        """The calibrated prediction of the scarce task in the model's unit; None where there is
-        none."""
+        """Calibrated prediction of the scarce task in the model's unit; None without
+        calibration."""
         if self.average is None or task != self.average.task or not len(supports):
             return None
         if supports.shape[1] > 2 * len(self.dims):  # polygons, predicted by a model of points
             return None
-        alone = self.model.mixture(supports, task, exposure, known).predictive()
-        return self.average.combine(supports, alone)
+        uncalibrated = self.model.mixture(supports, task, exposure, known_noise).predictive()
+        return self.average.combine(supports, uncalibrated)
 
     def field(self, task: str) -> dict[str, np.ndarray]:
-        """A task's posterior on the cells of the figure; empty arrays where there are no cells."""
+        """Posterior of a task on the figure's cells; empty arrays without cells."""
         lo, hi = cells(self.metadata["edges"])
         moments = self.moments(self.boxes(lo, hi), self.task(task)) if len(lo) else [lo[:, 0]] * 3
         return dict(zip(("mean", "std_f", "std_y"), moments))
 
     def boxes(self, lo: np.ndarray, hi: np.ndarray) -> Tensor:
-        """Boxes as the model takes them, with covariates at their means."""
+        """Boxes in the model's form, with covariates at their means."""
         boxes = space.tensors_of(lo, hi, self.device)
         return torch.cat([boxes, boxes.new_zeros(len(boxes), self.model.prior.covariates)], dim=1)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The arrays that the catalog promises while the model is trained."""
+        """Arrays of the catalog entry during training."""
         return {
             **self.field(self.scarce),
             "B": self.model.prior.matrices().sum(0).detach().cpu().numpy(),

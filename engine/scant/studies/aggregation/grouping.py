@@ -1,8 +1,8 @@
-"""Polygons merged into a few contiguous groups: what is known where a map is published coarsely.
+"""Polygons merged into a few contiguous groups, as on maps that are published coarsely.
 
-Regions grow from seeds drawn at random, the smallest first, by one neighbor at a time, so that
-groups are connected and of like numbers of polygons. Counts and exposures of a group are sums, so
-that its rate is what its parts' people have together.
+Regions grow from random seeds by one neighbor at a time, the smallest region first, so that groups
+are connected and of similar numbers of polygons. Counts and exposures of a group are sums, so that
+its rate is that of all its people together.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from scant.errors import BadInput
 from scant.studies.split import TEST, TRAIN
 from scant.tables import geometry
 
-_NEAR = 1e-6  # degrees between polygons that share a border (a tenth of a meter)
+_BORDER_TOLERANCE = 1e-6  # degrees between polygons with a common border (a tenth of a meter)
 
 Neighbors = list[Int[np.ndarray, " _"]]
 
 
 def neighbors(shapes: np.ndarray) -> Neighbors:
-    """Neighbors of each polygon; islands are joined to the nearest one, so that all connect.
+    """Neighbors of each polygon; islands have the nearest polygon, so that all connect.
 
     Args:
         shapes: Polygons (shapely) in degrees.
     """
     shapely, _ = geometry.libraries("the map")
     n = len(shapes)
-    a, b = shapely.STRtree(shapes).query(shapes, predicate="dwithin", distance=_NEAR)
+    a, b = shapely.STRtree(shapes).query(shapes, predicate="dwithin", distance=_BORDER_TOLERANCE)
     while True:
         pairs = coo_array((np.ones(len(a)), (a, b)), shape=(n, n))
         count, component = connected_components(pairs, directed=False)
         if count == 1:
             return [np.unique(b[(a == i) & (b != i)]) for i in range(n)]
-        inside, beyond = (np.flatnonzero(own) for own in (component == 0, component != 0))
-        far = shapely.distance(shapes[inside][:, None], shapes[beyond])
-        i, j = np.unravel_index(int(far.argmin()), far.shape)
-        a, b = np.append(a, [inside[i], beyond[j]]), np.append(b, [beyond[j], inside[i]])
+        reached, unreached = (np.flatnonzero(mask) for mask in (component == 0, component != 0))
+        distance = shapely.distance(shapes[reached][:, None], shapes[unreached])
+        i, j = np.unravel_index(int(distance.argmin()), distance.shape)
+        a, b = np.append(a, [reached[i], unreached[j]]), np.append(b, [unreached[j], reached[i]])
 
 
-def regions(near: Neighbors, groups: int, seed: int = 0) -> Int[np.ndarray, " n"]:
-    """The number of each polygon's group, of so many contiguous ones.
+def regions(adjacent: Neighbors, groups: int, seed: int = 0) -> Int[np.ndarray, " n"]:
+    """Number of each polygon's group, for `groups` contiguous groups.
 
     Args:
-        near: See `neighbors`; a path joins any two.
-        groups: 1 to n.
-        seed: Another one, another grouping.
+        adjacent: Neighbors of each polygon (`neighbors`), connected.
+        groups: Number of groups, 1 to n.
+        seed: Seed of the grouping.
 
     Raises:
-        BadInput: More groups than polygons, or none.
+        BadInput: There are more groups than polygons, or none.
     """
-    n = len(near)
+    n = len(adjacent)
     if not 1 <= groups <= n:
         raise BadInput(f"{n:,} polygons make 1 to {n:,} groups; got {groups:,}.")
     rng = np.random.default_rng([seed, groups])
@@ -61,12 +61,14 @@ def regions(near: Neighbors, groups: int, seed: int = 0) -> Int[np.ndarray, " n"
     group[rng.permutation(n)[:groups]] = np.arange(groups)
     while (group < 0).any():
         size = np.bincount(group[group >= 0], minlength=groups)
-        # Of regions of one size, any; of those that are closed in, none.
+        # The smallest region first, ties at random; enclosed regions cannot grow.
         for g in np.lexsort((rng.random(groups), size)):
-            around = np.unique(np.concatenate([near[i] for i in np.flatnonzero(group == g)]))
-            around = around[group[around] < 0] if len(around) else around
-            if len(around):
-                group[rng.choice(around)] = g
+            candidates = np.unique(
+                np.concatenate([adjacent[i] for i in np.flatnonzero(group == g)])
+            )
+            candidates = candidates[group[candidates] < 0] if len(candidates) else candidates
+            if len(candidates):
+                group[rng.choice(candidates)] = g
                 break
     return group
 
@@ -79,35 +81,37 @@ def merged(
     *,
     shares: tuple[str, ...] = (),
 ) -> pd.DataFrame:
-    """The table with one task's counts known for groups of its polygons only.
+    """Table with one task's counts given for groups of its polygons only.
 
     Args:
         table: Long form with `geometry`, `y` (counts) and `exposure`; a row for each polygon.
-        task: Whose polygons are merged.
-        groups: How many there are to be.
-        seed: Of the grouping.
-        shares: Further columns, which a group has the mean of, weighted by exposure.
+        task: Task whose polygons are merged.
+        groups: Number of groups.
+        seed: Seed of the grouping.
+        shares: Further columns; groups have their means, weighted by exposure.
 
     Returns:
-        The other tasks' rows as they are; the groups, to learn from; the task's own rows, held out.
+        The other tasks' rows, unchanged; the groups as training rows; the task's rows, held out.
 
     Raises:
-        BadInput: No such task, or a number of groups that cannot be.
+        BadInput: The task is absent, or the number of groups is invalid.
     """
     shapely, _ = geometry.libraries("the map")
-    own = table[table["task"] == task].reset_index(drop=True)
-    if own.empty:
+    task_rows = table[table["task"] == task].reset_index(drop=True)
+    if task_rows.empty:
         raise BadInput(f"There is no task {task!r} whose polygons could be merged.")
-    shapes = geometry.geometries(own[geometry.COLUMN].tolist(), "the map", own.index.to_numpy())
+    shapes = geometry.geometries(
+        task_rows[geometry.COLUMN].tolist(), "the map", task_rows.index.to_numpy()
+    )
     group = regions(neighbors(shapes), groups, seed)
-    weight = own["exposure"].to_numpy(float)
+    weight = task_rows["exposure"].to_numpy(float)
     total = np.bincount(group, weight)
-    made = pd.DataFrame(
+    grouped = pd.DataFrame(
         {
             "task": task,
-            "y": np.bincount(group, own["y"].to_numpy(float)),
+            "y": np.bincount(group, task_rows["y"].to_numpy(float)),
             "exposure": total,
-            **{name: np.bincount(group, weight * own[name]) / total for name in shares},
+            **{name: np.bincount(group, weight * task_rows[name]) / total for name in shares},
             geometry.COLUMN: geometry.in_degrees(
                 np.array([shapely.union_all(shapes[group == g]) for g in range(groups)]),
                 geometry.DEGREES,
@@ -117,4 +121,4 @@ def merged(
         }
     )
     others = table[table["task"] != task]
-    return pd.concat([others, made, own.assign(split=TEST)], ignore_index=True)
+    return pd.concat([others, grouped, task_rows.assign(split=TEST)], ignore_index=True)

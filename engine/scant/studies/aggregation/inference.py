@@ -1,4 +1,4 @@
-"""Which inference a fit uses, and with how many latent functions."""
+"""Choice of the inference of a fit, and of its number of latent functions."""
 
 from __future__ import annotations
 
@@ -29,52 +29,52 @@ EXACT_GP, LAPLACE, VARIATIONAL = "exact", "laplace", "variational"  # values of 
 
 
 def summed_on_map(settings: AggregationSettings, metadata: Mapping[str, Any]) -> bool:
-    """Whether there are counts on a map, with rates that are sums over their polygons."""
+    """Return True for counts on a map whose rates are sums over polygons."""
     counted = any(kind in COUNTED for kind in metadata["likelihoods"])
     return bool(metadata.get("system")) and counted and settings.counts == SUMMED
 
 
 def ranks(settings: AggregationSettings, functions: int) -> tuple[int, ...]:
-    """The rank of each latent function's coregionalization matrix.
+    """Rank of each latent function's coregionalization matrix.
 
-    By default one function for every two tasks, which may measure one quantity; more quantities
+    By default there is one function for two tasks, which may measure one quantity; more quantities
     need more functions (four tasks of births: SMSE 0.28 with one function, 0.008 with two).
 
     Args:
         settings: Settings of the run.
-        functions: Number of latent functions by default (`classes.latent_functions`).
+        functions: Default number of latent functions (`classes.latent_functions`).
     """
-    chosen = 0 if settings.n_latent == AUTO else settings.n_latent
-    return (settings.rank,) * (chosen or min(functions, MOST_LATENT))
+    n_latent = 0 if settings.n_latent == AUTO else settings.n_latent
+    return (settings.rank,) * (n_latent or min(functions, MOST_LATENT))
 
 
 def exact(
     settings: AggregationSettings, kinds: list[str], rows: int, points: bool, pieces: int = 1
 ) -> bool:
-    """Whether inference is exact; see the setting `inference`.
+    """Return True if inference is exact (setting `inference`).
 
     Args:
         settings: Settings of the run.
         kinds: Likelihood of each task.
         rows: Number of training rows.
         points: Whether all rows are points.
-        pieces: Points of each row; of polygons the covariances of all pairs are computed.
+        pieces: Points per row; covariances of all pairs are computed for polygons.
 
     Raises:
         BadInput: The setting is exact, and a likelihood, kernel or batch size excludes it.
     """
-    met = [f"a {kind} likelihood" for kind in kinds if kind not in EXACT]
+    obstacles = [f"a {kind} likelihood" for kind in kinds if kind not in EXACT]
     if settings.batch_size:
-        met.append(f"batch_size {settings.batch_size}")
+        obstacles.append(f"batch_size {settings.batch_size}")
     if settings.kernel not in (AUTO, "eq") and not points:  # slow quadrature over boxes
-        met.append(f"kernel {settings.kernel}")
-    if settings.inference == "exact" and met:
+        obstacles.append(f"kernel {settings.kernel}")
+    if settings.inference == "exact" and obstacles:
         raise BadInput(
             "Setting 'inference' is exact, which takes Gaussian likelihoods, kernel eq (or "
-            f"points alone) and all rows at once, but this run has {met[0]}. Choose auto or "
+            f"points alone) and all rows at once, but this run has {obstacles[0]}. Choose auto or "
             "variational."
         )
-    quick = rows <= (MOST_KNOWN if settings.kernel == AUTO else MOST_EXACT) and not met
+    quick = rows <= (MOST_KNOWN if settings.kernel == AUTO else MOST_EXACT) and not obstacles
     quick &= pieces == 1 or rows * pieces <= MOST_PIECES
     return settings.inference == "exact" or (settings.inference == "auto" and quick)
 
@@ -82,7 +82,7 @@ def exact(
 def by_laplace(
     settings: AggregationSettings, kinds: list[str], rows: int, latents: int, summed: bool
 ) -> bool:
-    """Whether inference is Laplace's approximation; see the setting `inference`.
+    """Return True if inference is Laplace's approximation (setting `inference`).
 
     Args:
         settings: Settings of the run.
@@ -94,19 +94,20 @@ def by_laplace(
     Raises:
         BadInput: The setting is laplace, and a task or the batch size excludes it.
     """
-    met = [f"a {kind} likelihood" for kind in kinds if kind not in COUNTED]
+    obstacles = [f"a {kind} likelihood" for kind in kinds if kind not in COUNTED]
     if not summed:
-        met.append("no map of counts whose rates are sums")
+        obstacles.append("no map of counts whose rates are sums")
     if settings.batch_size:
-        met.append(f"batch_size {settings.batch_size}")
+        obstacles.append(f"batch_size {settings.batch_size}")
     if not settings.constant_mean:
-        met.append("constant_mean off")
-    if settings.inference == "laplace" and met:
+        obstacles.append("constant_mean off")
+    if settings.inference == "laplace" and obstacles:
         raise BadInput(
             "Setting 'inference' is laplace, which takes counts on a map, sums of rates, constant "
-            f"means, and all rows at once, but this run has {met[0]}. Choose auto or variational."
+            f"means, and all rows at once, but this run has {obstacles[0]}. Choose auto or "
+            "variational."
         )
-    quick = not met and fits(rows, latents)
+    quick = not obstacles and fits(rows, latents)
     return settings.inference == "laplace" or (settings.inference == "auto" and quick)
 
 
@@ -119,22 +120,22 @@ def chosen(
     latents: int,
     summed: bool,
 ) -> str:
-    """The inference of a run (arguments as of `exact` and `by_laplace`)."""
+    """Inference of a run (arguments of `exact` and `by_laplace`)."""
     if exact(settings, kinds, rows, points, pieces):
         return EXACT_GP
     return LAPLACE if by_laplace(settings, kinds, rows, latents, summed) else VARIATIONAL
 
 
 def over_nodes(settings: AggregationSettings, rows: int) -> bool:
-    """Whether an exact model of so many rows averages over its hyperparameters."""
-    few = settings.hyperparameters == AUTO and rows <= MOST_NODE_ROWS
-    return few or settings.hyperparameters == "nodes"
+    """Return True if a model of `rows` rows averages over its hyperparameters."""
+    automatic = settings.hyperparameters == AUTO and rows <= MOST_NODE_ROWS
+    return automatic or settings.hyperparameters == "nodes"
 
 
 def learned(s: AggregationSettings, data: Data) -> Data:
-    """The rows from which an exact model learns its hyperparameters: all, or some of each task.
+    """Rows for the hyperparameters of an exact model: all, or a random sample of each task.
 
-    A kernel that was set learns from all rows.
+    All rows are used if the kernel is set.
     """
     n = len(data.y)
     if s.kernel != AUTO or n <= MOST_EXACT:

@@ -1,4 +1,4 @@
-"""Likelihoods of the tasks: set, or chosen by the values; values are checked against them."""
+"""Likelihoods of the tasks, set or chosen by the values; checks of values against them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def counts_of(
 
 
 def likelihoods(settings: AggregationSettings, observed: Supports) -> list[str]:
-    """The likelihood of each task; tasks with labels of classes are categorical.
+    """Likelihood of each task; tasks with class labels are categorical.
 
     Raises:
         BadInput: A value is impossible under the likelihood that was set, a task or likelihood is
@@ -75,19 +75,19 @@ def likelihoods(settings: AggregationSettings, observed: Supports) -> list[str]:
 
 
 def named(text: str, observed: Supports) -> dict[str, str]:
-    """Task to likelihood, from "task=poisson, other=gaussian"."""
+    """Parse likelihoods by task, as in "task=poisson, other=gaussian"."""
     allowed = [str(name) for name in AggregationSettings.param["likelihood"].objects[1:]]
     result = {}
-    for word in names_in(text):
-        task, _, kind = (part.strip() for part in word.rpartition("="))
+    for entry in names_in(text):
+        task, _, kind = (part.strip() for part in entry.rpartition("="))
         if task not in observed.tasks or kind not in allowed:
             raise BadInput(
-                f"Setting 'likelihoods' has {word!r}; give TASK=LIKELIHOOD with a task of "
+                f"Setting 'likelihoods' has {entry!r}; give TASK=LIKELIHOOD with a task of "
                 f"{listed(observed.tasks)} and a likelihood of {listed(allowed)}."
             )
         if task in observed.labels and kind != CATEGORICAL:
             raise BadInput(
-                f"Setting 'likelihoods' has {word!r}, but the values of task {task!r} are labels "
+                f"Setting 'likelihoods' has {entry!r}, but the values of task {task!r} are labels "
                 "of classes; leave the task out, whose likelihood is then categorical."
             )
         result[task] = kind
@@ -105,7 +105,7 @@ def check_values(
 
     Args:
         supports: The observations; NaN values are skipped.
-        likelihoods: Task to "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1),
+        likelihoods: By task "poisson" or "negative_binomial" (counts), "bernoulli" (0 or 1),
             "categorical" (whole numbers) or any other (all numbers).
         rates: Whether y are counts divided by exposures, which need not be whole.
         rows: Row numbers for messages; counted from 0 where None.
@@ -114,12 +114,12 @@ def check_values(
         BadInput: A value is impossible; the message names its row.
     """
     y, at = supports.y, np.arange(len(supports)) if rows is None else np.asarray(rows)
-    counted = (y < 0, "a rate of zero or more", "a Gaussian")
+    count_rule = (y < 0, "a rate of zero or more", "a Gaussian")
     if not rates:
-        counted = ((y < 0) | (y != np.round(y)), "a count (0, 1, 2 …)", "a Gaussian")
+        count_rule = ((y < 0) | (y != np.round(y)), "a count (0, 1, 2 …)", "a Gaussian")
     rules = {
-        "poisson": counted,
-        "negative_binomial": counted,
+        "poisson": count_rule,
+        "negative_binomial": count_rule,
         "bernoulli": ((y != 0) & (y != 1), "0 or 1", "another"),
         "categorical": (y != np.round(y), "the whole number of a class", "another"),
     }
@@ -127,12 +127,12 @@ def check_values(
         likelihood = likelihoods.get(task, "gaussian")
         if likelihood not in rules:
             continue
-        wrong, wanted, other = rules[likelihood]
-        bad = np.flatnonzero(wrong & ~np.isnan(y) & (supports.task == t))
+        invalid, required, alternative = rules[likelihood]
+        bad = np.flatnonzero(invalid & ~np.isnan(y) & (supports.task == t))
         if len(bad):
             more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
             raise BadInput(
                 f"the table, column 'y', row {at[bad[0]]}: got {y[bad[0]]:g}{more}, but the "
-                f"{likelihood} likelihood of task {task!r} needs {wanted}; correct it or choose "
-                f"{other} likelihood."
+                f"{likelihood} likelihood of task {task!r} needs {required}; correct it or choose "
+                f"{alternative} likelihood."
             )

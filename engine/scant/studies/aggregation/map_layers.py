@@ -1,7 +1,7 @@
-"""Reading the polygons of a run from its metadata: layers of rows, and outlines.
+"""Layers and outlines of a run's map, read from its metadata.
 
-They travel once, in the metadata (`map_shapes`); means and deviations follow as arrays in the same
-order. Layers and outlines need NumPy alone, so that a page can read them.
+The metadata (`map_shapes`) contain the polygons once; means and deviations follow as arrays in the
+same order. Layers and outlines need only NumPy, so that a page can read them.
 """
 
 from __future__ import annotations
@@ -56,63 +56,63 @@ class Layer:
     hi: list[float]
 
     def of(self, array: np.ndarray) -> np.ndarray | None:
-        """The layer's part of an array of all layers; None if that has another length."""
-        own = np.asarray(array)[self.start : self.start + len(self.shape)]
-        return own if len(own) == len(self.shape) else None
+        """Part of an array of all layers; None if the array has another length."""
+        part = np.asarray(array)[self.start : self.start + len(self.shape)]
+        return part if len(part) == len(self.shape) else None
 
 
 def layers(metadata: Mapping[str, Any]) -> list[Layer]:
-    """The layers of a run's map, the scarce task's first; none of a run without a map."""
-    made, start = list[Layer](), 0
+    """Layers of a run's map, those of the scarce task first; none without a map."""
+    result, start = list[Layer](), 0
     if MAP not in metadata:
-        return made
-    drawn = metadata[MAP]
-    for one in drawn["layers"]:
-        shape = np.asarray(one["shape"], dtype=np.int64)
-        places = [drawn["places"][i] for i in one["shape"]]
-        made.append(
+        return result
+    map_metadata = metadata[MAP]
+    for layer in map_metadata["layers"]:
+        shape = np.asarray(layer["shape"], dtype=np.int64)
+        names = [map_metadata["places"][i] for i in layer["shape"]]
+        result.append(
             Layer(
-                name=one["name"],
-                task=metadata["tasks"][one["task"]],
-                kind=metadata["likelihoods"][one["task"]],
-                counts=bool(one["counts"]),
+                name=layer["name"],
+                task=metadata["tasks"][layer["task"]],
+                kind=metadata["likelihoods"][layer["task"]],
+                counts=bool(layer["counts"]),
                 start=start,
                 shape=shape,
-                y=np.asarray(one["y"], float),
-                exposure=np.asarray(one.get("exposure") or np.ones(len(shape)), float),
-                test=np.asarray(one["test"], bool),
-                places=places,
-                threshold=float(one["threshold"]),
-                lo=one["lo"],
-                hi=one["hi"],
+                y=np.asarray(layer["y"], float),
+                exposure=np.asarray(layer.get("exposure") or np.ones(len(shape)), float),
+                test=np.asarray(layer["test"], bool),
+                places=names,
+                threshold=float(layer["threshold"]),
+                lo=layer["lo"],
+                hi=layer["hi"],
             )
         )
         start += len(shape)
-    return made
+    return result
 
 
 def outlines(metadata: Mapping[str, Any]) -> list[Outline]:
-    """All polygons of a run's map, in metres."""
-    drawn = metadata[MAP]
-    (x0, y0), unit = drawn["origin"], drawn["unit"]
+    """All polygons of a run's map, in meters."""
+    map_metadata = metadata[MAP]
+    (x0, y0), unit = map_metadata["origin"], map_metadata["unit"]
     return [
         [
             [(x0 + unit * np.asarray(x, float), y0 + unit * np.asarray(y, float)) for x, y in rings]
             for rings in shape
         ]
-        for shape in drawn["shapes"]
+        for shape in map_metadata["shapes"]
     ]
 
 
-def polygons_of(metadata: Mapping[str, Any], numbers: Sequence[int]) -> np.ndarray:
-    """Some of these polygons as shapely's."""
+def polygons_of(metadata: Mapping[str, Any], indices: Sequence[int]) -> np.ndarray:
+    """Selected polygons as shapely geometries."""
     shapely, _ = geometry.libraries("the map")
-    every = outlines(metadata)
-    made = []
-    for i in numbers:
-        parts = [[np.column_stack(ring) for ring in rings] for rings in every[i]]
-        made.append(shapely.make_valid(shapely.multipolygons(
-            # One by one: holes of several lengths are no array.
+    all_outlines = outlines(metadata)
+    polygons = []
+    for i in indices:
+        parts = [[np.column_stack(ring) for ring in rings] for rings in all_outlines[i]]
+        polygons.append(shapely.make_valid(shapely.multipolygons(
+            # One by one, since holes of several lengths are no array.
             [shapely.Polygon(rings[0], rings[1:]) for rings in parts]
         )))  # fmt: skip
-    return np.array(made, dtype=object)
+    return np.array(polygons, dtype=object)

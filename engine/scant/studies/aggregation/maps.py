@@ -1,4 +1,4 @@
-"""A fitted run on a map: posterior of its polygons, and of any polygon in a query."""
+"""Posterior of the polygons of a run's map, and of any polygon in a query."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ EXCEEDANCE = ArraySpec(
     "exceedance", "n", "probability", "probability that the average over the row's polygon (of "
     "counts, the rate per unit of exposure) is above the overall average of its task",
 )  # fmt: skip
-MOST_LIVE = 6000  # points inside of all polygons that a snapshot averages over
+MOST_LIVE = 6000  # points inside all polygons of a snapshot
 GRID = 200
-DEVIATIONS = 4.0  # of a density on either side of the mean
+DEVIATIONS = 4.0  # width of a density on either side of the mean
 
 
 def shown(
@@ -39,28 +39,28 @@ def shown(
     rates: Sequence[str],
     scarce: str,
 ) -> tuple[dict[str, Any], Supports | None]:
-    """Metadata of a run's map, and the rows that are on it.
+    """Metadata of a run's map, and the rows on it.
 
     Args:
         table: The rows of the run.
         observed: The rows as arrays.
-        rows: Which of them are training rows.
+        rows: Mask of the training rows.
         rates: Kind of values of each task (`rates_of`).
         scarce: Name of the scarce task.
 
     Returns:
-        An empty dictionary and None where no row is a polygon.
+        An empty dictionary and None if no row is a polygon.
     """
     if observed.inside is None:
         return {}, None
     cells = geometry.words(table[geometry.COLUMN]).tolist()
-    drawn = geometry.geometries(cells, "the table", np.arange(2, len(table) + 2))
-    flat = polygons.projected(drawn, observed.system)
+    geometries = geometry.geometries(cells, "the table", np.arange(2, len(table) + 2))
+    flat = polygons.projected(geometries, observed.system)
     names = None
     if PLACE in table:
         names = ["unnamed" if pd.isna(v) else str(v) for v in table[PLACE]]
-    made, order = map_shapes.described(flat, observed, rows, rates, scarce, names)
-    return {map_layers.MAP: made}, observed.at(order)
+    metadata, order = map_shapes.described(flat, observed, rows, rates, scarce, names)
+    return {map_layers.MAP: metadata}, observed.at(order)
 
 
 def rates_of(settings: AggregationSettings, kinds: Sequence[str]) -> list[str]:
@@ -72,12 +72,12 @@ def rates_of(settings: AggregationSettings, kinds: Sequence[str]) -> list[str]:
 def posterior(
     fitted: FittedMTGPA, rows: Supports | None, live: bool = False
 ) -> dict[str, np.ndarray]:
-    """Means and deviations of the averages or rates of some rows; none without rows.
+    """Means and deviations of the averages or rates of rows; empty without rows.
 
     Args:
         fitted: The model.
-        rows: As `shown` gives them.
-        live: Whether many polygons may be their centers alone, which takes no time.
+        rows: Rows of the map, from `shown`.
+        live: Whether to use only the centers of the polygons if they are many.
     """
     if rows is None or rows.inside is None:
         return dict(zip(ARRAYS, np.empty((2, 0))))
@@ -85,32 +85,34 @@ def posterior(
         weight = rows.inside[..., 2:]
         center = (rows.inside[..., :2] * weight).sum(1, keepdims=True)
         rows = replace(rows, inside=np.concatenate([center, np.ones_like(center[..., :1])], 2))
-    made = np.full((2, len(rows)), np.nan)
+    result = np.full((2, len(rows)), np.nan)
     for t in np.unique(rows.task):
-        mine = rows.task == t
-        made[:, mine] = fitted.moments(space.supports_of(rows, mine, fitted.device), int(t))[:2]
-    return dict(zip(ARRAYS, made))
+        in_task = rows.task == t
+        result[:, in_task] = fitted.moments(
+            space.supports_of(rows, in_task, fitted.device), int(t)
+        )[:2]
+    return dict(zip(ARRAYS, result))
 
 
 def exceedances(
     fitted: FittedMTGPA, rows: Supports, moments: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The column `EXCEEDANCE` for rows with these columns `mean` and `std`.
+    """Column `EXCEEDANCE` of rows with these columns `mean` and `std`.
 
     The threshold of a task is its overall rate or mean; without a map there is no column.
     """
-    levels = {one.task: one.threshold for one in map_layers.layers(fitted.metadata)}
+    levels = {layer.task: layer.threshold for layer in map_layers.layers(fitted.metadata)}
     if not levels:
         return {}
-    made = np.full(len(rows), np.nan)
+    result = np.full(len(rows), np.nan)
     rates = rates_of(fitted.settings, fitted.kinds)
     for t, (task, kind) in enumerate(zip(fitted.tasks, fitted.kinds)):
-        mine = rows.task == t
-        units = rows.exposure[mine] if rates[t] == map_shapes.COUNTS else 1.0
-        mean, std = moments["mean"][mine] / units, moments["std"][mine] / units
-        if task in levels and mine.any():
-            made[mine] = mean_rate.exceedance(kind, mean, std, levels[task])
-    return {EXCEEDANCE.name: made}
+        in_task = rows.task == t
+        units = rows.exposure[in_task] if rates[t] == map_shapes.COUNTS else 1.0
+        mean, std = moments["mean"][in_task] / units, moments["std"][in_task] / units
+        if task in levels and in_task.any():
+            result[in_task] = mean_rate.exceedance(kind, mean, std, levels[task])
+    return {EXCEEDANCE.name: result}
 
 
 def polygon(fitted: FittedMTGPA, query: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -119,26 +121,26 @@ def polygon(fitted: FittedMTGPA, query: Mapping[str, Any]) -> dict[str, np.ndarr
     Args:
         fitted: The model.
         query: `text`: well-known text or four bounds in degrees; or `x` and `y`: corners in
-            metres; `task`; `lo` and `hi`: bounds in further dimensions; `threshold`.
+            meters; `task`; `lo` and `hi`: bounds in further dimensions; `threshold`.
 
     Raises:
-        BadInput: No map, no polygon, an unknown task, bounds that are missing.
+        BadInput: The run has no map, or polygon, task or bounds are invalid.
     """
     if not fitted.whole.system:
         raise BadInput("This run was not trained on a map; ask for a box.")
     shapely, _ = geometry.libraries("the map")
-    shape = _asked(shapely, fitted.whole.system, query)
+    shape = _requested_polygon(shapely, fitted.whole.system, query)
     task = fitted.task(str(query.get("task", fitted.scarce)))
     further = list(fitted.dims[len(polygons.DIMS) :])
-    ends = [np.asarray(query.get(name, ()), float) for name in ("lo", "hi")]
-    if any(len(e) != len(further) or not np.isfinite(e).all() for e in ends):
+    further_bounds = [np.asarray(query.get(name, ()), float) for name in ("lo", "hi")]
+    if any(len(e) != len(further) or not np.isfinite(e).all() for e in further_bounds):
         raise BadInput(f"A polygon needs a lower and an upper bound of {', '.join(further)}.")
-    lo, hi = np.minimum(*ends), np.maximum(*ends)
+    lo, hi = np.minimum(*further_bounds), np.maximum(*further_bounds)
     count = inside_each(fitted.settings, 1)
     inside = [polygons.points(shapely.to_wkb(shape), count)]
     if fitted.people is not None:
-        places = polygons.homes(fitted.people, fitted.whole.system)
-        inside, _ = weighted(np.array([shape]), inside, places, fitted.people.number, count)
+        locations = polygons.homes(fitted.people, fitted.whole.system)
+        inside, _ = weighted(np.array([shape]), inside, locations, fitted.people.number, count)
     bounds = np.array(shapely.bounds(shape)).reshape(2, 2)
     covariates = fitted.model.prior.covariates
     unknown = np.full(1, np.nan)
@@ -180,11 +182,11 @@ def _answer(
         for part in shapely.get_parts(shape)
         for ring in (part.exterior, *part.interiors)
     ]
-    gaps = [np.vstack([ring, np.full((1, 2), np.nan)]) for ring in rings]
-    kept = fitted.whole
-    learned = ~kept.test & np.isfinite(kept.y)
-    spots = np.concatenate([kept.lo[learned, :2], kept.hi[learned, :2]])
-    region = shapely.box(*spots.min(0), *spots.max(0))
+    outline = [np.vstack([ring, np.full((1, 2), np.nan)]) for ring in rings]
+    whole = fitted.whole
+    trained = ~whole.test & np.isfinite(whole.y)
+    corners = np.concatenate([whole.lo[trained, :2], whole.hi[trained, :2]])
+    region = shapely.box(*corners.min(0), *corners.max(0))
     threshold = float(query.get("threshold", np.nan))
     above = mean_rate.exceedance(kind, m, s, threshold) if np.isfinite(threshold) else m + np.nan
     return {
@@ -193,21 +195,21 @@ def _answer(
         "moments": np.array(moments),
         "interval": mean_rate.interval(kind, m, s)[:, 0],
         "exceedance": above,
-        "outline": np.concatenate(gaps).T,
+        "outline": np.concatenate(outline).T,
         "area": np.array([shapely.area(shape) / 1e6]),
         "outside": np.array([1 - shapely.area(shape & region) / shapely.area(shape)]),
     }
 
 
-def _asked(shapely: Any, system: str, query: Mapping[str, Any]) -> Any:
-    """The polygon of a question, in metres."""
+def _requested_polygon(shapely: Any, system: str, query: Mapping[str, Any]) -> Any:
+    """Polygon of a query, in meters."""
     if text := str(query.get("text", "")).strip():
         cells = [_as_text(text)]
         try:
-            made = geometry.geometries(cells, "Your polygon", np.array([1]))
+            geometries = geometry.geometries(cells, "Your polygon", np.array([1]))
         except BadInput as error:
             raise BadInput(str(error).replace(", column 'geometry', row 1", "")) from None
-        shape = polygons.projected(made, system)[0]
+        shape = polygons.projected(geometries, system)[0]
     else:
         corners = np.column_stack([np.asarray(query.get(n, ()), float) for n in "xy"])
         if len(corners) < 3 or not np.isfinite(corners).all():
@@ -223,14 +225,15 @@ def _asked(shapely: Any, system: str, query: Mapping[str, Any]) -> Any:
 def _as_text(text: str) -> str:
     """Well-known text; four numbers are bounds: west, south, east, north."""
     try:
-        ends = [float(part) for part in text.replace(";", ",").split(",")]
+        bounds = [float(part) for part in text.replace(";", ",").split(",")]
     except ValueError:
         return text
-    if len(ends) != 4:
+    if len(bounds) != 4:
         raise BadInput(
-            f"Got {len(ends)} numbers where a box needs four: west, south, east, north in degrees."
+            f"Got {len(bounds)} numbers where a box needs four: west, south, east, north in "
+            "degrees."
         )
-    west, south, east, north = ends
+    west, south, east, north = bounds
     if not (west < east and south < north):
         raise BadInput("A box needs west below east and south below north, in degrees.")
     corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]

@@ -1,8 +1,8 @@
-"""The posterior of an average or a rate, by its two moments: quantiles, and what it exceeds.
+"""Posterior of an average or rate from its two moments: quantiles and exceedance.
 
-The average of a Gaussian task is Gaussian. A rate of counts is above zero, and is taken for
-log-normal, a probability for beta-distributed, each with the mean and the deviation that the model
-tells. The rate is that of one unit of exposure.
+The average of a Gaussian task is Gaussian. A rate of counts is positive and taken as log-normal, a
+probability as beta-distributed, each with the model's mean and deviation. Rates are per unit of
+exposure.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 LEVEL = 0.95
 _NORMAL = ("gaussian", "heteroscedastic")
-_PROBABILITY = ("bernoulli", "categorical")  # the latter of its rarest class
-_LEAST = 1e-9  # of a mean: a deviation below it is one
+_PROBABILITY = ("bernoulli", "categorical")  # categorical: of its rarest class
+_MIN_STD = 1e-9  # minimum deviation, as a share of the mean
 Rows = Float[np.ndarray, " n"]
 
 
 def exceedance(kind: str, mean: Rows, std: Rows, threshold: float) -> Rows:
-    """The probability that the average is above a threshold.
+    """Probability that the average is above a threshold.
 
     Args:
-        kind: The likelihood of the task.
+        kind: Likelihood of the task.
         mean: Posterior means, in the task's unit; of counts, for an exposure of 1.
         std: Their deviations.
-        threshold: In the same unit.
+        threshold: Threshold in the same unit.
     """
     mean, std = _moments(mean, std)
     if kind in _NORMAL:
@@ -42,13 +42,13 @@ def exceedance(kind: str, mean: Rows, std: Rows, threshold: float) -> Rows:
 def quantiles(
     kind: str, mean: Rows, std: Rows, probabilities: Float[np.ndarray, " q"]
 ) -> Float[np.ndarray, "q n"]:
-    """Where the distribution functions of the averages have these probabilities.
+    """Quantiles of the averages.
 
     Args:
-        kind: The likelihood of the task.
-        mean: As for `exceedance`.
-        std: Likewise.
-        probabilities: Between 0 and 1.
+        kind: Likelihood of the task.
+        mean: Posterior means (see `exceedance`).
+        std: Their deviations.
+        probabilities: Probabilities between 0 and 1.
     """
     mean, std = _moments(mean, std)
     p = np.asarray(probabilities, float)[:, None]
@@ -61,19 +61,19 @@ def quantiles(
 
 
 def interval(kind: str, mean: Rows, std: Rows, level: float = LEVEL) -> Float[np.ndarray, "2 n"]:
-    """The ends of the central interval that holds the average with a probability."""
+    """Bounds of the central interval with probability `level`."""
     return quantiles(kind, mean, std, np.array([0.5 - level / 2, 0.5 + level / 2]))
 
 
 def density(kind: str, mean: float, std: float, grid: Rows) -> Rows:
-    """The density of one average on a grid, in parts of the task's unit, by differences."""
+    """Density of one average on a grid, per unit of the task, by finite differences."""
     above = np.array([exceedance(kind, np.array([mean]), np.array([std]), g)[0] for g in grid])
     return np.maximum(-np.gradient(above, grid), 0.0)
 
 
 def _moments(mean: Rows, std: Rows) -> tuple[Rows, Rows]:
     mean = np.asarray(mean, float)
-    return mean, np.maximum(np.asarray(std, float), _LEAST * np.maximum(np.abs(mean), 1e-300))
+    return mean, np.maximum(np.asarray(std, float), _MIN_STD * np.maximum(np.abs(mean), 1e-300))
 
 
 def _log_normal(mean: Rows, std: Rows) -> tuple[Rows, Rows]:

@@ -1,4 +1,4 @@
-"""Metadata of a run: what labels its arrays, the cells of its figure, observations to plot."""
+"""Metadata of a run: labels of its arrays, cells of its figure, observations to plot."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scant.studies.split import evenly_spaced
 from scant.tables.schema import COVARIATE
 
 MAX_CELLS = {1: 700, 2: 3000}  # of the figure, by its dimensions
-COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the curve of errors
-MAX_OBSERVATIONS = 1500  # observations that travel to the page
+COUNTS = (5, 10, 20, 50, 100, 200, 500)  # fine rows on the error curve
+MAX_OBSERVATIONS = 1500  # observations sent to the page
 
 
 def edges(observed: Supports, scarce: str) -> list[Float[np.ndarray, " _"]]:
@@ -28,17 +28,17 @@ def edges(observed: Supports, scarce: str) -> list[Float[np.ndarray, " _"]]:
         return []
     low, high = observed.lo.min(0), observed.hi.max(0)
     span = np.maximum(high - low, 1e-12)
-    mine = observed.width[observed.is_task(scarce)]
-    width = np.array([w[w > 0].min() if (w > 0).any() else s / 100 for w, s in zip(mine.T, span)])
+    widths = observed.width[observed.is_task(scarce)]
+    width = np.array([w[w > 0].min() if (w > 0).any() else s / 100 for w, s in zip(widths.T, span)])
     while np.prod(np.ceil(span / width - 1e-9)) > MAX_CELLS[d]:
-        most = int(np.argmax(span / width))
-        width[most] *= 2
+        widest = int(np.argmax(span / width))
+        width[widest] *= 2
     counts = np.maximum(np.ceil(span / width - 1e-9).astype(int), 1)
     return [lo + w * np.arange(n + 1) for lo, w, n in zip(low, width, counts)]
 
 
 def cells(sides: Sequence[np.ndarray | list[float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the cells with these edges, the first dimension fastest; none without edges."""
+    """Corners of the cells with these edges, first dimension fastest; none without edges."""
     if not sides:
         return np.empty((0, 1)), np.empty((0, 1))
     lows = np.meshgrid(*(e[:-1] for e in sides), indexing="ij")
@@ -50,7 +50,7 @@ def cells(sides: Sequence[np.ndarray | list[float]]) -> tuple[np.ndarray, np.nda
 
 
 def counts(fine: int) -> list[int]:
-    """Numbers of fine rows on the curve of errors, below the number that there are."""
+    """Numbers of fine rows on the error curve, below the number available."""
     return [n for n in COUNTS if n < fine]
 
 
@@ -65,13 +65,13 @@ def metadata_of(
 
     Args:
         observed: Rows of the model's tasks.
-        rows: Which of them are training rows.
+        rows: Mask of the training rows.
         scarce: Name of the scarce task.
         kinds: Likelihood of each task.
-        whole: All rows of the table, which give the range of the cells and the truth there.
+        whole: All rows of the table, for the range of the cells and the truth there.
     """
-    sides, mine = edges(whole, scarce), whole.is_task(scarce)
-    shown = evenly_spaced(np.flatnonzero(rows | observed.test), MAX_OBSERVATIONS)
+    sides, is_scarce = edges(whole, scarce), whole.is_task(scarce)
+    plotted = evenly_spaced(np.flatnonzero(rows | observed.test), MAX_OBSERVATIONS)
     return {
         "tasks": list(observed.tasks),
         "likelihoods": kinds,
@@ -83,36 +83,38 @@ def metadata_of(
         "edges": [side.tolist() for side in sides],
         "truth": truth_of(whole, sides, scarce),
         "rows": {"training": int(rows.sum()), "test": int(observed.test.sum())},
-        "counts": counts(int((mine & ~whole.test & np.isfinite(whole.y)).sum())),
+        "counts": counts(int((is_scarce & ~whole.test & np.isfinite(whole.y)).sum())),
         "observed": {
-            "task": observed.task[shown].tolist(),
-            "lo": observed.lo[shown].tolist(),
-            "hi": observed.hi[shown].tolist(),
-            "y": [float(v) if np.isfinite(v) else None for v in observed.y[shown]],
-            "test": observed.test[shown].tolist(),
+            "task": observed.task[plotted].tolist(),
+            "lo": observed.lo[plotted].tolist(),
+            "hi": observed.hi[plotted].tolist(),
+            "y": [float(v) if np.isfinite(v) else None for v in observed.y[plotted]],
+            "test": observed.test[plotted].tolist(),
         },
     }
 
 
 def truth_of(observed: Supports, sides: list[np.ndarray], scarce: str) -> list[float | None] | None:
-    """The scarce task's truth on the cells, where the table has rows with these cells as boxes."""
-    mine = observed.is_task(scarce) & np.isfinite(observed.truth)
-    if not sides or not mine.any():
+    """Truth of the scarce task on the cells, if these are boxes of the table."""
+    is_scarce = observed.is_task(scarce) & np.isfinite(observed.truth)
+    if not sides or not is_scarce.any():
         return None
     lo, _ = cells(sides)
-    known = {
+    by_corner = {
         tuple(np.round(a, 9)): float(v)
-        for a, v, w in zip(observed.lo[mine], observed.truth[mine], observed.width[mine])
+        for a, v, w in zip(
+            observed.lo[is_scarce], observed.truth[is_scarce], observed.width[is_scarce]
+        )
         if np.allclose(w, [side[1] - side[0] for side in sides])
     }
-    results = [known.get(tuple(np.round(corner, 9))) for corner in lo]
+    results = [by_corner.get(tuple(np.round(corner, 9))) for corner in lo]
     return results if any(v is not None for v in results) else None
 
 
 def input_columns(metadata: Mapping[str, Any]) -> list[str]:
-    """Columns of numbers that predictions read."""
-    ends = [f"{dim}{end}" for dim in metadata["dims"] for end in ("", "_lo", "_hi")]
+    """Numeric columns that predictions read."""
+    bound_columns = [f"{dim}{end}" for dim in metadata["dims"] for end in ("", "_lo", "_hi")]
     linear = [column for column, *_ in metadata.get("covariates", ())]
     if metadata.get("system"):  # attributes of a map are looked up in the map
         linear = [name for name in linear if name.startswith(COVARIATE)]
-    return [*ends, *linear]
+    return [*bound_columns, *linear]

@@ -1,4 +1,4 @@
-"""Models of a run: built to be trained, from their states, and conditioned on all rows."""
+"""Models of a run: built for training, restored from states, and conditioned on all rows."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def build(
             "covariates": len(prepared.train.observed.named),
             "n_isotropic": n_isotropic(s, prepared.metadata),
         }
-        if prepared.inference != LAPLACE:  # there constants have a flat prior
+        if prepared.inference != LAPLACE:  # with LAPLACE, constants have a flat prior
             options["offsets"] = s.constant_mean
         dimensions = len(prepared.metadata["dims"])
         if prepared.inference == LAPLACE:
             model = AreaGP.build(data, kinds, dimensions, generator, **options)
         elif prepared.inference == VARIATIONAL:
             clusters = s.inducing_init == CLUSTERS
-            place = "kmeans" if clusters and len(data.y) > s.n_inducing else "even"
+            init = "kmeans" if clusters and len(data.y) > s.n_inducing else "even"
             model = MTGPA.build(
                 data,
                 _built(prepared.metadata),
@@ -58,7 +58,7 @@ def build(
                 generator,
                 inducing=s.n_inducing,
                 # A few wide boxes need more points than they have centers.
-                place="inside" if clusters and prepared.summed_on_map else place,
+                place="inside" if clusters and prepared.summed_on_map else init,
                 learn_inducing=s.learn_inducing,
                 natural=s.optimizer == "natural",
                 summed=s.counts == SUMMED,
@@ -76,8 +76,8 @@ def build(
             )
     model = model.to(prepared.device)
     if prepared.summed_on_map and s.isotropic and not s.lengthscale:
-        functions = zip(model.functions, kinds)
-        rates = [f for own, kind in functions if kind in COUNTED for f in own]
+        pairs = zip(model.functions, kinds)
+        rates = [f for functions, kind in pairs if kind in COUNTED for f in functions]
         favor_flat_maps(model.prior, prepared.extent, rates)
     if state is not None:
         model.load_state_dict(state)
@@ -93,7 +93,7 @@ def _built(metadata: Mapping[str, Any]) -> list[str | Likelihood]:
 def trainer(
     model: Model, prepared: Prepared, generator: torch.Generator
 ) -> MTGPATrainer | ExactTrainer:
-    """The trainer of a model at its start."""
+    """Trainer of a model at its initial values."""
     if not isinstance(model, MTGPA):
         return ExactTrainer(model)
     s = prepared.settings
@@ -114,7 +114,7 @@ def trainer(
 def from_state(
     settings: AggregationSettings, metadata: Mapping[str, Any], kernel: str, state: Tensors
 ) -> Model:
-    """A model from its state, which tells its kind."""
+    """Restore a model of the kind of its state."""
     kinds, covariates = metadata["likelihoods"], len(metadata.get("covariates", ()))
     shared = n_isotropic(settings, metadata)
     inducing = next((v for k, v in state.items() if k.endswith("inducing_points")), None)
@@ -143,7 +143,7 @@ def from_state(
 def exact_from_state(
     state: Tensors, kernel: str, kinds: Sequence[str], covariates: int = 0, n_isotropic: int = 1
 ) -> ExactGP | AreaGP:
-    """An exact model, or one by Laplace's approximation, from its state.
+    """Restore an exact model, or one by Laplace's approximation.
 
     Args:
         state: State of the model.
@@ -185,7 +185,7 @@ def n_isotropic(settings: AggregationSettings, metadata: Mapping[str, Any]) -> i
 
 
 def conditioned(settings: AggregationSettings, model: Model, data: Data) -> Model:
-    """The model on all rows, its hyperparameters averaged over nodes where that is set."""
+    """Condition the model on all rows; average its hyperparameters over nodes if set."""
     if isinstance(model, MTGPA):
         return model
     if isinstance(model, AreaGP):

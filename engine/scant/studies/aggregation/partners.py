@@ -1,13 +1,13 @@
-"""Predictions of the scarce task calibrated on its rows, each left out.
+"""Leave-one-out calibration of the scarce task's predictions.
 
 The model's predictions of left-out rows have a closed form (Rasmussen and Williams 2006, 5.4.2).
-They tell whether the model knows more than the task's mean, towards which it is shrunk as far as a
-gain may be chance, and how wide the errors are by level and place (`scant.ensemble.spread`).
+They show whether the model is better than the task's mean, towards which it is shrunk as far as a
+gain may be chance, and how large the errors are by level and place (`scant.ensemble.spread`).
 Averages with further models (dependent GPs on centroids, GPs of the task alone, a straight line)
 had larger errors than the model alone on 12 of 14 kinds of held-out data, by 7 % in the median: a
-few rows that are left out do not tell which model errs where no row is. Runs of earlier versions
-have such averages, and predict by them.
-A box of another size than those of the task is asked of the model alone.
+few left-out rows do not show which model errs where there are no rows. Runs of earlier versions
+have such averages, and predict with them.
+The model alone predicts boxes of other sizes than those of the task.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from scant.models.mtgpa.exact import ExactGP
 from scant.predictive import MixturePredictive
 from scant.studies.protocol import Tensors, part
 
-LEAST_ROWS = 8  # of the task
+LEAST_ROWS = 8  # minimum number of rows of the task
 ALIKE = 1e-6  # difference of widths, as a share of the greatest extent
 
 MODEL = "model"
-OTHERS = {  # of all tasks, in older runs; keys of their tensors
+OTHERS = {  # models of all tasks in older runs; keys of their tensors
     "model of more or fewer functions": "functions",
     "dependent GPs on centroids": "dependent",
 }
-TRIVIAL = "no input"  # the partner of a new run
-PARTNERS = {  # of the task alone; older runs have all of them
+TRIVIAL = "no input"  # the only one in new runs
+PARTNERS = {  # models of the task alone; older runs have all of them
     "GP of the task alone": "rbf",
     "rough GP of the task alone": "rough",
     "straight line": "linear",
@@ -65,10 +65,10 @@ class BoxFrame:
         return cls(torch.stack([centers.mean(0), deviation, (upper - lower).mean(0)]))
 
     def same_size(self, supports: Float[Tensor, "n c"]) -> Bool[np.ndarray, " n"]:
-        """Which boxes have this size."""
+        """Mask of the boxes of this size."""
         lower, upper = supports.chunk(2, dim=1)
-        off = (upper - lower - self.rows[2]).abs()
-        close = (off <= ALIKE * (self.rows[1] + self.rows[2])).all(1)
+        difference = (upper - lower - self.rows[2]).abs()
+        close = (difference <= ALIKE * (self.rows[1] + self.rows[2])).all(1)
         return np.asarray(close.cpu().numpy())
 
     def standardized(self, supports: Float[Tensor, "n c"]) -> Float[np.ndarray, "n d"]:
@@ -80,15 +80,15 @@ class BoxFrame:
 
 @dataclass(frozen=True)
 class Average:
-    """The page's model with the mean of the task, and in older runs with further models.
+    """Average of the model with the task's mean, and in older runs with further models.
 
     Attributes:
-        ensemble: Their weights.
-        task: The number of the scarce task.
+        ensemble: Weights of the models.
+        task: Number of the scarce task.
         others: Models in `OTHERS` that have a weight, by name.
         gps: GPs in `PARTNERS`, by name.
-        frame: The boxes of its training rows.
-        scale: Mean and deviation of its values, in the unit of the model.
+        frame: Frame of the task's training boxes.
+        scale: Mean and deviation of the task's values, in the model's unit.
     """
 
     ensemble: Ensemble[MixturePredictive]
@@ -101,17 +101,17 @@ class Average:
     @classmethod
     @torch.no_grad()
     def fit(cls, model: ExactGP, task: int) -> Average | None:
-        """By its own rows, each left out; None of few ones, of several sizes, or of polygons.
+        """Fit to left-out rows; None for few rows, several box sizes, or polygons.
 
         Args:
-            model: Of all tasks.
-            task: The scarce one.
+            model: Model of all tasks.
+            task: Number of the scarce task.
         """
         data = model.data
         if data.supports.shape[1] > 2 * model.prior.dimensions:
             return None  # polygons
-        mine = data.task == task
-        supports, y = data.supports[mine], data.y[mine].cpu().numpy()
+        in_task = data.task == task
+        supports, y = data.supports[in_task], data.y[in_task].cpu().numpy()
         if len(y) < LEAST_ROWS or not y.std() > 0:
             return None
         frame, scale = BoxFrame.of(supports), (float(y.mean()), float(y.std()))
@@ -122,34 +122,41 @@ class Average:
         K = torch.as_tensor(gp.signal(x) + gp.noise * np.eye(len(x)))
         error, variance = (v.numpy() for v in left_out(K, torch.as_tensor(z)))
         trivial = _unscaled(scale, z - error, variance, np.minimum(gp.noise, variance))
-        told = {MODEL: model.left_out().predictive().rows(mine.cpu().numpy()), TRIVIAL: trivial}
-        share = stacking.confidence(told[MODEL].log_prob(y) - trivial.log_prob(y))
+        predictions = {
+            MODEL: model.left_out().predictive().rows(in_task.cpu().numpy()),
+            TRIVIAL: trivial,
+        }
+        share = stacking.confidence(predictions[MODEL].log_prob(y) - trivial.log_prob(y))
         if share > 1 - stacking.MIN_WEIGHT:
             share = 1.0
-        ensemble = Ensemble.fit_shape({MODEL: share, TRIVIAL: 1 - share}, told, y, Widened, x)
+        ensemble = Ensemble.fit_shape(
+            {MODEL: share, TRIVIAL: 1 - share}, predictions, y, Widened, x
+        )
         return cls(ensemble.reindex(NAMES), task, {}, {TRIVIAL: gp}, frame, scale)
 
-    def combine(self, supports: Float[Tensor, "n c"], told: MixturePredictive) -> MixturePredictive:
-        """The average at supports, of which the model says this, in its unit."""
-        x, alike = self.frame.standardized(supports), self.frame.same_size(supports)
-        parts = {MODEL: told}
+    def combine(
+        self, supports: Float[Tensor, "n c"], prediction: MixturePredictive
+    ) -> MixturePredictive:
+        """Average at supports, from the model's prediction there, in its unit."""
+        x, is_same_size = self.frame.standardized(supports), self.frame.same_size(supports)
+        parts = {MODEL: prediction}
         for name in self.ensemble.used:
             if name == MODEL:
                 continue
             if name in self.others:
-                own = self.others[name].mixture(supports, self.task).predictive()
+                other = self.others[name].mixture(supports, self.task).predictive()
             else:
                 mean, variance = self.gps[name].predict(x)
                 noise = np.full(len(x), self.gps[name].noise)
-                own = _unscaled(self.scale, mean, variance + noise, noise)
-            parts[name] = own.answering(alike)
-        return self.ensemble.combine(parts, x, fallback=told)
+                other = _unscaled(self.scale, mean, variance + noise, noise)
+            parts[name] = other.answering(is_same_size)
+        return self.ensemble.combine(parts, x, fallback=prediction)
 
-    def limits(self, scarce: str, own: str) -> list[str]:
-        """Which supports the average predicts, and whether left-out rows correct its intervals."""
+    def limits(self, scarce: str, model_name: str) -> list[str]:
+        """Notes on the supports that the average predicts, and on corrected intervals."""
         sizes = (
             f"The average predicts {scarce} over supports of the size of its training rows; other "
-            f"sizes and other tasks are predicted by {own} alone."
+            f"sizes and other tasks are predicted by {model_name} alone."
         )
         corrected = "The width of the average's intervals is corrected by left-out rows."
         shape = self.ensemble.shape
@@ -157,15 +164,15 @@ class Average:
 
     def tensors(self) -> Tensors:
         """Tensors for `from_meta`."""
-        found = {
+        tensors = {
             f"{k}.{n}": v
             for k, name in enumerate(PARTNERS)
             if name in self.gps
             for n, v in self.gps[name].tensors().items()
         }
         for name, other in self.others.items():
-            found |= {f"{OTHERS[name]}.{n}": v for n, v in other.state_dict().items()}
-        return {**found, "frame": self.frame.rows}
+            tensors |= {f"{OTHERS[name]}.{n}": v for n, v in other.state_dict().items()}
+        return {**tensors, "frame": self.frame.rows}
 
     def meta(self) -> dict[str, Any]:
         """JSON-ready arguments of `from_meta`."""
@@ -177,14 +184,14 @@ class Average:
         cls,
         tensors: Tensors,
         meta: Mapping[str, Any] | None,
-        restored: Callable[[str, Tensors], ExactGP],
+        restore: Callable[[str, Tensors], ExactGP],
     ) -> Average | None:
-        """The inverse of `tensors` and `meta`; None of a run without an average.
+        """Inverse of `tensors` and `meta`; None for a run without an average.
 
         Args:
-            tensors: As `tensors` gave them.
-            meta: As `meta` gave it.
-            restored: Makes one of `others` of its key and its state.
+            tensors: Result of `tensors`.
+            meta: Result of `meta`.
+            restore: Function from key and state to one of `others`.
         """
         if not meta:
             return None
@@ -194,13 +201,13 @@ class Average:
             if f"{k}.theta" in tensors
         }
         others = {
-            name: restored(key, part(tensors, f"{key}."))
+            name: restore(key, part(tensors, f"{key}."))
             for name, key in OTHERS.items()
             if key in meta.get("others", ())
         }
-        own, *rest = meta["weights"]
-        if len(rest) == len(PARTNERS):  # of a run before there were others
-            meta = {**meta, "weights": [own, *[0.0] * len(OTHERS), *rest]}
+        model_weight, *rest = meta["weights"]
+        if len(rest) == len(PARTNERS):  # stored before there were others
+            meta = {**meta, "weights": [model_weight, *[0.0] * len(OTHERS), *rest]}
         ensemble = Ensemble.from_meta(meta, NAMES, Widened)
         offset, factor = meta["scale"]
         return cls(

@@ -1,8 +1,8 @@
-"""Polygons weighted by the people inside them, in place of by area.
+"""Weights of points inside polygons by the people there, in place of by area.
 
-Who counts the cases of a district counts people: where these live decides which part of a field its
-rate is the average of. People are known at places (points with a population, or small polygons,
-each taken for a point inside it).
+A district's rate is an average over its people, so they decide which part of a field it averages.
+People are given at locations (points with a population, or small polygons, each represented by a
+point inside it).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from jaxtyping import Float
 from scant.errors import BadInput
 from scant.tables import geometry
 
-_GROWTH = 1.25  # of the side of cells in which places are put together, until they are few enough
+_GROWTH = 1.25  # factor of the side of cells in which locations are merged, until few enough
 
 
 @dataclass(frozen=True)
 class People:
-    """Where people live.
+    """Locations of people.
 
     Attributes:
         places: Longitude and latitude in degrees.
-        number: People at each, or anything in proportion.
+        number: Number of people at each, or a multiple.
     """
 
     places: Float[np.ndarray, "m 2"]
@@ -35,19 +35,19 @@ class People:
 def people(
     cells: Sequence[str | None], number: Float[np.ndarray, " m"], name: str, rows: np.ndarray
 ) -> People:
-    """People of rows of a table: of points, or of small polygons.
+    """People in the rows of a table, at points or in small polygons.
 
     Args:
-        cells: Of a geometry column (see `scant.tables.geometry`).
-        number: People of each row.
-        name: What messages call the table.
-        rows: Of the cells, for messages.
+        cells: Cells of a geometry column (see `scant.tables.geometry`).
+        number: Number of people of each row.
+        name: Name of the table for messages.
+        rows: Row numbers of the cells for messages.
 
     Raises:
-        BadInput: A cell that is no geometry; a number that is below zero or none; nobody at all.
+        BadInput: A cell is no geometry, a number is negative or missing, or all are zero.
     """
     shapely, _ = geometry.libraries(name)
-    drawn = geometry.geometries(cells, name, rows)
+    geometries = geometry.geometries(cells, name, rows)
     bad = np.flatnonzero(~(np.isfinite(number) & (number >= 0)))
     if len(bad):
         raise BadInput(
@@ -56,60 +56,60 @@ def people(
         )
     if not (number > 0).any():
         raise BadInput(f"{name}: the population of all {len(number):,} places is zero.")
-    return People(shapely.get_coordinates(shapely.point_on_surface(drawn)), number)
+    return People(shapely.get_coordinates(shapely.point_on_surface(geometries)), number)
 
 
 def weighted(
     shapes: np.ndarray,
     filled: Sequence[Float[np.ndarray, "_ 3"]],
-    places: Float[np.ndarray, "m 2"],
+    locations: Float[np.ndarray, "m 2"],
     number: Float[np.ndarray, " m"],
     count: int,
 ) -> tuple[list[Float[np.ndarray, "_ 3"]], int]:
-    """Points inside polygons with their shares of the people, for points that share the area.
+    """Replace points weighted by area by points weighted by people.
 
-    Where more than `count` places lie inside a polygon, those of a cell of a grid are put together
-    at their center of gravity. Polygons without people, and points, stay as they are.
+    If more than `count` locations lie inside a polygon, those in one cell of a grid are merged at
+    their center of gravity. Polygons without people, and points, are unchanged.
 
     Args:
-        shapes: shapely's, in a plane.
-        filled: Points and shares of the area of each.
-        places: In the same plane.
-        number: People at each.
-        count: Points inside each polygon, at most.
+        shapes: Geometries (shapely) in a plane.
+        filled: Points inside each, with shares of the area.
+        locations: Locations of people in the same plane.
+        number: Number of people at each.
+        count: Maximum number of points inside each polygon.
 
     Returns:
-        The points and shares, and how many polygons have nobody inside.
+        The points and shares, and the number of polygons without people.
     """
     import shapely
 
-    lived = number > 0
-    places, number = places[lived], number[lived]
-    tree = shapely.STRtree(shapely.points(places))
+    inhabited = number > 0
+    locations, number = locations[inhabited], number[inhabited]
+    tree = shapely.STRtree(shapely.points(locations))
     areal = np.flatnonzero(shapely.area(shapes) > 0)
     which, inside = tree.query(shapes[areal], predicate="intersects")
     order = np.argsort(which, kind="stable")
-    ends = np.searchsorted(which[order], np.arange(1, len(areal)))
+    split_points = np.searchsorted(which[order], np.arange(1, len(areal)))
     result, empty = list(filled), 0
-    for shape, own in zip(areal, np.split(inside[order], ends)):
-        if not len(own):
+    for shape, indices in zip(areal, np.split(inside[order], split_points)):
+        if not len(indices):
             empty += 1
             continue
-        result[shape] = _put_together(places[own], number[own], count)
+        result[shape] = _merged(locations[indices], number[indices], count)
     return result, empty
 
 
-def _put_together(
-    places: Float[np.ndarray, "m 2"], number: Float[np.ndarray, " m"], count: int
+def _merged(
+    locations: Float[np.ndarray, "m 2"], number: Float[np.ndarray, " m"], count: int
 ) -> Float[np.ndarray, "k 3"]:
-    low, span = places.min(0), np.ptp(places, axis=0)
-    side = max(float(span.max()), 1e-300) / max(len(places), 1)
-    cell = np.arange(len(places))
+    low, span = locations.min(0), np.ptp(locations, axis=0)
+    side = max(float(span.max()), 1e-300) / max(len(locations), 1)
+    cell = np.arange(len(locations))
     while len(np.unique(cell)) > count:
-        column, row = (np.floor((places - low) / side)).astype(np.int64).T
+        column, row = (np.floor((locations - low) / side)).astype(np.int64).T
         cell = column * (int(row.max()) + 1) + row
         side *= _GROWTH
-    _, place = np.unique(cell, return_inverse=True)
-    people = np.bincount(place, number)
-    middle = [np.bincount(place, number * v) / people for v in places.T]
-    return np.column_stack([*middle, people / people.sum()])
+    _, group = np.unique(cell, return_inverse=True)
+    people = np.bincount(group, number)
+    center = [np.bincount(group, number * v) / people for v in locations.T]
+    return np.column_stack([*center, people / people.sum()])

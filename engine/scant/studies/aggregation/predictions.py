@@ -1,4 +1,4 @@
-"""Predictions and queries of an aggregation study that is fitted or restored."""
+"""Predictions and queries of a fitted or restored aggregation study."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FittedAggregation:
         return input_columns(self.metadata)
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        """Methods that predict, then their limits (`scant.events.Report.limits`)."""
         model, average = self.posterior.model, self.posterior.average
         limits = [describe(average.ensemble if average else None, OWN)]
         if average is not None:
@@ -51,12 +51,12 @@ class FittedAggregation:
         return (*limits, "Intervals do not include the uncertainty of the hyperparameters.")
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the columns of the catalog added.
+        """Add the columns of the catalog to the table.
 
-        Intervals are of a new observation under its task's likelihood: of counts whole numbers.
+        Intervals are for a new observation under its task's likelihood: whole numbers for counts.
 
         Raises:
-            BadInput: An unknown task, a dimension that is absent, bounds upside down.
+            BadInput: A task is unknown, a dimension is absent, or bounds are reversed.
         """
         noise = ["y_err"] if self.settings.known_noise else []
         query = checked(table, self.inputs, gaps=["exposure", *noise])
@@ -65,13 +65,13 @@ class FittedAggregation:
 
     @property
     def further(self) -> tuple[ArraySpec, ...]:
-        """Columns that `predict` adds beside those of the catalog."""
+        """Columns that `predict` adds to those of the catalog."""
         exceedance = (maps.EXCEEDANCE,) if MAP in self.metadata else ()
         return (*exceedance, *classes.further(self.metadata))
 
     def totals(self, table: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
-        """Predicted parts against observed totals, and a sentence on them; None where no row is
-        a part of an observed polygon (see `totals.totals`)."""
+        """Predicted parts against observed totals, and a summary; None if no row is a part of
+        an observed polygon (see `totals.totals`)."""
         if MAP not in self.metadata:
             return None
         supports = self._read(table.assign(y=np.nan))
@@ -82,20 +82,22 @@ class FittedAggregation:
         return None if result is None else (result, totals.sentence(result))
 
     def map(self) -> pd.DataFrame:
-        """Every task on the cells of the figure; no rows where there are no cells."""
+        """Predictions of every task on the figure's cells; no rows without cells."""
         if not self.metadata["edges"]:
             return pd.DataFrame()
         low, high = cells(self.metadata["edges"])
         columns = dict[str, Any]()
         for d, dim in enumerate(self.metadata["dims"]):
             columns |= {f"{dim}_lo": low[:, d], f"{dim}_hi": high[:, d]}
-        columns |= {own.column: own.mean for own in known_covariates(self.metadata)}
+        columns |= {
+            covariate.column: covariate.mean for covariate in known_covariates(self.metadata)
+        }
         tables = [pd.DataFrame({"task": task, **columns}) for task in self.metadata["tasks"]]
         table = pd.concat(tables, ignore_index=True)
         return self._predicted(table, space.read(self.settings, table, self.metadata))
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
-        """Answers "box", "polygon", "field", "scarcity" and "retrain" (see the catalog)."""
+        """Answer "box", "polygon", "field", "scarcity" and "retrain" (see the catalog)."""
         return explore.answer(self.posterior, question, query)
 
     def _read(self, table: pd.DataFrame) -> Supports:

@@ -1,4 +1,4 @@
-"""Preparation of a table for training: rows, scales, choice of inference, notes on them."""
+"""Preparation of a table for training: rows, scales, choice of inference, notes."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Prepared:
         train: The rows of the model's tasks.
         whole: All rows of the table.
         on_map: Rows in the order of the metadata's map; None without a map.
-        people: Population that weighs points inside polygons; None: by area.
+        people: Population that weights points inside polygons; None: by area.
         inference: "exact", "laplace" or "variational".
         learned: Rows from which hyperparameters are learned.
-        kernels: Kernels to choose from, a restart each.
-        stages: Numbers of latent functions to choose from.
+        kernels: Candidate kernels, with one restart each.
+        stages: Number of stages, each with one more latent function.
         notes: Notes on the table and on these choices.
         roles: Role of each row of the table (`protocol.roles`).
         device: Device of the tensors.
@@ -82,12 +82,12 @@ class Prepared:
 
     @property
     def summed_on_map(self) -> bool:
-        """Whether rates of counts are sums over the polygons of a map."""
+        """True if rates of counts are sums over the polygons of a map."""
         return inference.summed_on_map(self.settings, self.metadata)
 
     @property
     def extent(self) -> float:
-        """Longer side of the training rows' bounds on the map, in metres."""
+        """Longer side of the training rows' bounds on the map, in meters."""
         observed, rows = self.train.observed, self.train.rows
         corners = np.concatenate([observed.lo[rows, :2], observed.hi[rows, :2]])
         return float(np.max(np.ptp(corners, axis=0)))
@@ -100,7 +100,7 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
         BadInput: The table does not fit the settings, or has too few training rows.
     """
     observations, people = beside.parted(settings, table)
-    places, n_rows = np.flatnonzero(observations), len(table)
+    positions, n_rows = np.flatnonzero(observations), len(table)
     table = table[observations].reset_index(drop=True)
     whole = space.read(settings, table, people=people)
     scarce = space.scarce_task(settings, whole)
@@ -115,24 +115,24 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
             f"Too few rows are left to learn from: {int(rows.sum())}, and at least "
             f"{MIN_TRAINING_ROWS} are needed. Add rows, raise fine_rows, or leave fewer tasks out."
         )
-    held = whole.test & np.isfinite(whole.y)
-    role = roles(n_rows, test=places[held], train=places[used[rows]])
+    held_out = whole.test & np.isfinite(whole.y)
+    role = roles(n_rows, test=positions[held_out], train=positions[used[rows]])
     kinds = likelihoods(settings, observed)
     trained = np.unique(observed.task[rows]).tolist()
     untrained = [task for t, task in enumerate(observed.tasks) if t not in trained]
     if untrained:
-        own = np.flatnonzero(np.isin(observed.task, trained))
-        used, rows, kinds = used[own], rows[own], [kinds[t] for t in trained]
-        observed = observed.at(own, [observed.tasks[t] for t in trained])
+        trained_rows = np.flatnonzero(np.isin(observed.task, trained))
+        used, rows, kinds = used[trained_rows], rows[trained_rows], [kinds[t] for t in trained]
+        observed = observed.at(trained_rows, [observed.tasks[t] for t in trained])
     scale = space.scales(settings, observed, rows, kinds)
     classes = classes_of(observed, rows, kinds)
-    shown = [as_indicators(each, classes) for each in (observed, whole)]
-    metadata = metadata_of(shown[0], rows, scarce, kinds, shown[1])
+    plotted = [as_indicators(each, classes) for each in (observed, whole)]
+    metadata = metadata_of(plotted[0], rows, scarce, kinds, plotted[1])
     if classes:
         metadata |= {"classes": classes, "class_names": names_of(observed, classes)}
     metadata["scale"] = [[s.offset, s.factor] for s in scale]
-    rates, on_page = maps.rates_of(settings, kinds), table.iloc[used]
-    map_metadata, on_map = maps.shown(on_page, shown[0], rows, rates, scarce)
+    rates, used_table = maps.rates_of(settings, kinds), table.iloc[used]
+    map_metadata, on_map = maps.shown(used_table, plotted[0], rows, rates, scarce)
     metadata |= map_metadata
     tasks = list(observed.tasks)
     data = space.data_of(settings, observed, rows, tasks, kinds, scale, device, classes)
@@ -140,13 +140,13 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
     points = not observed.width[rows].any()
     pieces = 1 if observed.inside is None else observed.inside.shape[1]
     latents = len(data.y) * pieces
-    if people is not None:  # all points lie at its places
+    if people is not None:  # all points lie at its locations
         latents = min(latents, len(kinds) * len(people.number))
     summed = inference.summed_on_map(settings, metadata)
     method = inference.chosen(settings, kinds, len(data.y), points, pieces, latents, summed)
     if method == LAPLACE and settings.likelihood == AUTO:
-        # A field with a value at every point explains what counts vary by beyond Poisson's at
-        # least as well as a dispersion, which knows nothing of places inside polygons.
+        # A field with a value at every point explains variation beyond Poisson's at least as
+        # well as a dispersion, which does not vary inside polygons.
         set_by_user = named(settings.likelihoods, observed)
         pairs = zip(tasks, kinds)
         kinds = [kind if task in set_by_user else "poisson" for task, kind in pairs]
@@ -187,7 +187,7 @@ def prepare(settings: AggregationSettings, table: pd.DataFrame, device: torch.de
 def choose(
     settings: AggregationSettings, metadata: dict[str, Any], name: str, value: Any, why: str
 ) -> AggregationSettings:
-    """Settings with a value in place of `auto`; the metadata get the value and the reason."""
+    """Replace `auto` by a value in the settings; add value and reason to the metadata."""
     if getattr(settings, name) != AUTO:
         return settings
     metadata[CHOSEN] = {**metadata.get(CHOSEN, {}), name: [value, why]}
@@ -197,7 +197,7 @@ def choose(
 def _kernels(
     settings: AggregationSettings, metadata: dict[str, Any], exact_points: bool, summed: bool
 ) -> tuple[tuple[str, ...], AggregationSettings]:
-    """Kernels to choose from by their evidence, and the settings."""
+    """Candidate kernels, compared by evidence, and the settings."""
     if settings.kernel != AUTO:
         return (settings.kernel,), settings
     if summed:
@@ -212,7 +212,7 @@ def _kernels(
 def _stages(
     settings: AggregationSettings, metadata: dict[str, Any], method: str, rows: int
 ) -> tuple[int, AggregationSettings]:
-    """How many numbers of latent functions are tried, and the settings."""
+    """Number of stages, each with one more latent function, and the settings."""
     functions = len(inference.ranks(settings, latent_functions(metadata)))
     stages = 1
     grows = settings.n_latent == AUTO and method == EXACT_GP and not settings.lengthscale
@@ -238,7 +238,7 @@ def _notes_on_columns(
     people: People | None,
     empty: int,
 ) -> list[str]:
-    """Sentences on the columns that are used beside supports and values."""
+    """Sentences on used columns other than supports and values."""
     notes = []
     if data.known is not None and set(kinds) & {*EXACT, "heteroscedastic"}:
         notes.append(
@@ -246,7 +246,7 @@ def _notes_on_columns(
             "learn; rows without it have the median of their task."
         )
     if observed.named:
-        names = ", ".join(own.column.removeprefix(COVARIATE) for own in observed.named)
+        names = ", ".join(covariate.column.removeprefix(COVARIATE) for covariate in observed.named)
         notes.append(f"Linear in: {names}; each task has coefficients of its own.")
     if people is not None:
         notes.append(

@@ -28,19 +28,19 @@ from scant.studies.query import names_in
 from scant.studies.split import EVERYTHING, TEST, divide, groups, marks
 from scant.tables.column_matching import listed
 
-LEAST_TEST = 2  # rows that can be scored
+LEAST_TEST = 2  # minimum number of rows that can be scored
 
 
 @dataclass(frozen=True)
 class Scale:
-    """y of a task is offset + factor times what the model sees; (0, 1) where nothing is scaled."""
+    """Scale of a task: y = offset + factor * model value; (0, 1) if unscaled."""
 
     offset: float
     factor: float
 
 
 def scarce_task(settings: AggregationSettings, observed: Supports) -> str:
-    """The scarce task: the one that was set, else one with rows held out, else the finest.
+    """Scarce task: the one that was set, else one with held-out rows, else the finest.
 
     Raises:
         BadInput: The table has no task of the name that was set.
@@ -52,25 +52,27 @@ def scarce_task(settings: AggregationSettings, observed: Supports) -> str:
                 f"the tasks are {listed(observed.tasks)}."
             )
         return settings.scarce
-    held = [observed.tasks[t] for t in np.unique(observed.task[observed.test])]
+    tested = [observed.tasks[t] for t in np.unique(observed.task[observed.test])]
     widths = observed.width.sum(1)
     return min(
-        held or observed.tasks, key=lambda task: float(np.median(widths[observed.is_task(task)]))
+        tested or observed.tasks, key=lambda task: float(np.median(widths[observed.is_task(task)]))
     )
 
 
 def divided(
     settings: AggregationSettings, table: pd.DataFrame, observed: Supports, scarce: str
 ) -> pd.DataFrame:
-    """The table with rows of the scarce task marked `test`, if no row of it is marked."""
-    own = np.flatnonzero(observed.is_task(scarce) & np.isfinite(observed.y))
-    held = min(max(LEAST_TEST, round(settings.test_share * len(own))), len(own) // 2)
-    if observed.test.any() or not settings.test_share or held < LEAST_TEST:
+    """Mark rows of the scarce task as `test`, if no row of the table is marked."""
+    task_rows = np.flatnonzero(observed.is_task(scarce) & np.isfinite(observed.y))
+    n_test = min(max(LEAST_TEST, round(settings.test_share * len(task_rows))), len(task_rows) // 2)
+    if observed.test.any() or not settings.test_share or n_test < LEAST_TEST:
         return table
     group = groups(table, settings.split_by)
-    own_group = None if group is None else group[own]
+    task_group = None if group is None else group[task_rows]
     split = marks(table)
-    split[own[divide(len(own), settings.seed, test=held, group=own_group).test]] = TEST
+    split[task_rows[divide(len(task_rows), settings.seed, test=n_test, group=task_group).test]] = (
+        TEST
+    )
     return table.assign(split=split)
 
 
@@ -78,27 +80,27 @@ def left_out(settings: AggregationSettings, observed: Supports, scarce: str) -> 
     """Tasks that the setting `leave_out` excludes from training.
 
     Raises:
-        BadInput: An unknown task, or the scarce one.
+        BadInput: A task is unknown, or is the scarce one.
     """
-    named = names_in(settings.leave_out)
-    for task in named:
+    tasks = names_in(settings.leave_out)
+    for task in tasks:
         if task not in observed.tasks:
             raise BadInput(
                 f"There is no task {task!r} for the setting 'leave_out'; "
                 f"the tasks are {listed(observed.tasks)}."
             )
-    if scarce in named:
+    if scarce in tasks:
         raise BadInput(
             f"Task {scarce!r} is the scarce task and cannot be left out; name another in the "
             "setting 'leave_out'."
         )
-    return named
+    return tasks
 
 
 def training_rows(
     settings: AggregationSettings, observed: Supports, scarce: str
 ) -> Bool[np.ndarray, " n"]:
-    """Training rows: y is known, not held out, of no task that is left out."""
+    """Mask of the training rows: y known and not held out, task not left out."""
     rows = np.isfinite(observed.y)
     if settings.refit != EVERYTHING:
         rows &= ~observed.test
@@ -115,58 +117,66 @@ def scales(
 ) -> list[Scale]:
     """Mean and deviation of the training rows, of all Gaussian tasks together or of each."""
     gaussian = np.array([kind in (*EXACT, "heteroscedastic") for kind in kinds])
-    apart = settings.standardize == "each task"
+    separate = settings.standardize == "each task"
     if settings.standardize == "auto":
-        apart = differ([observed.y[rows & (observed.task == t)] for t in np.flatnonzero(gaussian)])
+        separate = differ(
+            [observed.y[rows & (observed.task == t)] for t in np.flatnonzero(gaussian)]
+        )
     results = []
     for t in range(len(kinds)):
-        mine = rows & (observed.task == t)
-        if not apart or not mine.any():
-            mine = rows & gaussian[observed.task]
-        if not gaussian[t] or not mine.any():
+        selected = rows & (observed.task == t)
+        if not separate or not selected.any():
+            selected = rows & gaussian[observed.task]
+        if not gaussian[t] or not selected.any():
             results.append(Scale(0.0, 1.0))
             continue
-        spread = float(observed.y[mine].std())
-        results.append(Scale(float(observed.y[mine].mean()), spread if spread > 0 else 1.0))
+        spread = float(observed.y[selected].std())
+        results.append(Scale(float(observed.y[selected].mean()), spread if spread > 0 else 1.0))
     return results
 
 
 def differ(values: list[Float[np.ndarray, " _"]]) -> bool:
-    """Whether scales of tasks differ: deviations, or distances of means, beyond threefold.
+    """Return True if deviations or distances of means of tasks differ beyond threefold.
 
-    An average of a function varies less than the function, so a smaller difference is no sign.
+    An average of a function varies less than the function, so smaller differences do not count.
     """
-    many = [y for y in values if len(y) > 2]
-    if len(many) < 2:
+    samples = [y for y in values if len(y) > 2]
+    if len(samples) < 2:
         return False
-    spread, means = np.array([y.std() for y in many]), np.array([y.mean() for y in many])
-    least = max(float(spread.min()), 1e-300)
-    return bool(spread.max() > 3 * least or np.ptp(means) > 3 * spread.max())
+    spread, means = np.array([y.std() for y in samples]), np.array([y.mean() for y in samples])
+    smallest = max(float(spread.min()), 1e-300)
+    return bool(spread.max() > 3 * smallest or np.ptp(means) > 3 * spread.max())
 
 
 def tensors_of(lo: np.ndarray, hi: np.ndarray, device: torch.device) -> Float[Tensor, "n c"]:
-    """Supports as the kernels take them."""
+    """Supports in the kernels' form."""
     return boxes(torch.as_tensor(lo), torch.as_tensor(hi)).to(device)
 
 
 def supports_of(observed: Supports, rows: np.ndarray, device: torch.device) -> Float[Tensor, "m c"]:
-    """Rows (by mask or numbers) of a table as the model takes them, covariates in the last columns.
+    """Rows (mask or indices) of a table in the model's form, covariates in the last columns.
 
     In dimensions beyond the map's, each point inside a polygon has the bounds of its row.
     """
     if observed.covariates is not None:
         z = torch.as_tensor(observed.covariates[rows]).to(device)
-        bare = replace(observed, covariates=None)
-        return torch.cat([supports_of(bare, rows, device), z], dim=1)
+        without_covariates = replace(observed, covariates=None)
+        return torch.cat([supports_of(without_covariates, rows, device), z], dim=1)
     lo, hi = observed.lo[rows], observed.hi[rows]
     if observed.inside is None:
         return tensors_of(lo, hi, device)
     inside = observed.inside[rows]
     flat = inside.shape[2] - 1  # dimensions of the map
-    ends = [
+    further_bounds = [
         np.broadcast_to(e[:, None, flat:], (*inside.shape[:2], e.shape[1] - flat)) for e in (lo, hi)
     ]
-    pieces = [inside[..., :flat], ends[0], inside[..., :flat], ends[1], inside[..., flat:]]
+    pieces = [
+        inside[..., :flat],
+        further_bounds[0],
+        inside[..., :flat],
+        further_bounds[1],
+        inside[..., flat:],
+    ]
     return torch.as_tensor(np.concatenate(pieces, axis=2)).flatten(1).to(device)
 
 
@@ -188,7 +198,7 @@ def data_of(
     device: torch.device,
     classes: Classes = MappingProxyType({}),
 ) -> Data:
-    """Rows (by mask or numbers) of a table as the model takes them.
+    """Rows (mask or indices) of a table in the model's form.
 
     Args:
         settings: Settings of the run.

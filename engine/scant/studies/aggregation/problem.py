@@ -1,4 +1,4 @@
-"""The scarce task as a plain regression on the centers and widths of its boxes, for rivals."""
+"""The scarce task as a plain regression on box centers and widths, for other tools."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ OF_CLASSES = ("mean log probability (nats)", "accuracy")  # scores
 
 
 def problem_of(train: TrainingData, fitted: FittedMTGPA) -> Problem:
-    """Boxes of the scarce task to its values or classes, as a tool for one table takes them."""
+    """Values or classes of the scarce task as a function of its boxes, for single-table tools."""
     observed, number = train.observed, fitted.task(fitted.scarce)
     classes = fitted.classes.get(fitted.scarce, [])
     y = in_model(observed, np.arange(len(observed)), fitted.classes)
-    mine = observed.task == number
-    test, learned = held_out(train, number), train.rows & mine
+    in_task = observed.task == number
+    test, train_rows = held_out(train, number), train.rows & in_task
     return Problem(
-        x=_columns(observed, learned),
-        y=y[learned].astype(int) if classes else y[learned],
+        x=_columns(observed, train_rows),
+        y=y[train_rows].astype(int) if classes else y[train_rows],
         x_test=_columns(observed, test),
         y_test=y[test].astype(int) if classes else y[test],
         scores=OF_CLASSES if classes else ("RMSE", "SMSE", "SNLP"),
@@ -31,7 +31,7 @@ def problem_of(train: TrainingData, fitted: FittedMTGPA) -> Problem:
 
 
 def held_out(train: TrainingData, number: int) -> Bool[np.ndarray, " n"]:
-    """The rows of a task that are scored."""
+    """Mask of a task's rows that are scored."""
     observed = train.observed
     return observed.test & np.isfinite(observed.y) & (observed.task == number)
 

@@ -1,4 +1,4 @@
-"""The figures an aggregation run ends with: ours, and baselines on the same rows."""
+"""Report of an aggregation run: scores, and baselines on the same rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from scant.studies.aggregation.settings import COUNTED, MOST_PIECES
 
 BASELINE_ROWS = 800  # exact inference costs their cube; with more rows baselines are left out
 FIT_STEPS = 40
-LEAST_SCORED = 2 * space.LEAST_TEST  # rows of a task, of which some are held out
-SHOWN = 2000  # test rows that travel to the page
+LEAST_SCORED = 2 * space.LEAST_TEST  # minimum rows of a task with held-out rows
+SHOWN = 2000  # test rows sent to the page
 CHECKED = 2000  # training rows of the aggregate check
-LEAST_COUNTS, MOST_COUNTS = 20, 500  # rows of a task that tell whether counts are Poisson
+LEAST_COUNTS, MOST_COUNTS = 20, 500  # rows of a task for a test of Poisson counts
 WITHOUT_INTERVALS = ("bernoulli", CATEGORICAL)  # an observation is 0 or 1
 NAMES = ("SMSE", "SNLP", "RMSE")
 OF_GAUSSIAN = "SNLP of a Gaussian"  # as the authors' program scores counts
@@ -53,10 +53,10 @@ def write_report(
 
     Args:
         fitted: This run's model.
-        train: What it has learned from.
-        problem: Of the scarce task.
-        scored: What the model says of the held-out rows; None: there are too few.
-        deadline: Of baselines.
+        train: Training data.
+        problem: Problem of the scarce task.
+        scored: Scored predictions of the held-out rows; None if there are too few.
+        deadline: Deadline of the baselines.
     """
     number = fitted.task(fitted.scarce)
     rows, notes, arrays = list[Metric](), list[str](), dict[str, np.ndarray]()
@@ -68,11 +68,13 @@ def write_report(
     numeric = [t for t, kind in enumerate(fitted.kinds) if kind not in WITHOUT_INTERVALS]
     inside = check[4][np.isin(check[0], numeric)]
     if len(inside):
-        held = float(inside.mean())
-        rows.append(Metric("this run", "observed averages inside their 95% interval", 100 * held))
+        share_inside = float(inside.mean())
+        rows.append(
+            Metric("this run", "observed averages inside their 95% interval", 100 * share_inside)
+        )
         notes.append(
-            f"Aggregate check: {100 * held:.0f}% of the observed averages lie within the 95% "
-            "interval of the posterior average over their own box."
+            f"Aggregate check: {100 * share_inside:.0f}% of the observed averages lie within the "
+            "95% interval of the posterior average over their own box."
         )
     notes += overdispersed(fitted, train.data)
     empty = np.empty(0)
@@ -83,7 +85,7 @@ def write_report(
 
 
 def nothing_held_out(task: str, rows: int) -> str:
-    """Why there are no scores of a task that has so many rows, and what to do."""
+    """Sentence on why a task with `rows` rows has no scores, and what to do."""
     if rows < LEAST_SCORED:
         return (
             f"Task {task!r} has {rows} {'row' if rows == 1 else 'rows'}, all used for training, "
@@ -98,19 +100,19 @@ def nothing_held_out(task: str, rows: int) -> str:
 def overdispersed(fitted: FittedMTGPA, data: Data) -> list[str]:
     """Sentences on Poisson tasks whose counts vary about the fitted rates by more than chance.
 
-    By the mean of (y - mean)^2 / mean over rows: it is below 1 where rates follow the counts, and
-    is counted as more where it is by three of its deviations above 1, those of Poisson counts.
+    The statistic is the mean of (y - mean)^2 / mean over rows. It is below 1 where rates follow the
+    counts; three deviations (of Poisson counts) above 1 count as overdispersion.
     """
     notes = []
     for t, kind in enumerate(fitted.kinds):
-        own = data.of_task(t)
-        if kind != "poisson" or len(own.y) < LEAST_COUNTS:
+        task_data = data.of_task(t)
+        if kind != "poisson" or len(task_data.y) < LEAST_COUNTS:
             continue
-        few = torch.linspace(0, len(own.y) - 1, min(len(own.y), MOST_COUNTS)).long()
-        own = own.at(few.to(own.y.device))
-        told = fitted.model.predict(own.supports, t, own.exposures())
-        rate = told.mean.clamp(min=1e-6)
-        ratio = float(((own.y - rate).square() / rate).mean())
+        indices = torch.linspace(0, len(task_data.y) - 1, min(len(task_data.y), MOST_COUNTS)).long()
+        task_data = task_data.at(indices.to(task_data.y.device))
+        prediction = fitted.model.predict(task_data.supports, t, task_data.exposures())
+        rate = prediction.mean.clamp(min=1e-6)
+        ratio = float(((task_data.y - rate).square() / rate).mean())
         deviation = float(((2 + (1 / rate).mean()) / len(rate)).sqrt())
         if ratio > 1 + 3 * deviation:
             notes.append(
@@ -124,27 +126,37 @@ def overdispersed(fitted: FittedMTGPA, data: Data) -> list[str]:
 def on_test_rows(
     fitted: FittedMTGPA, train: TrainingData, problem: Problem, scored: Scored, deadline: Deadline
 ) -> tuple[list[Metric], dict[str, np.ndarray]]:
-    """Scores of this run and of the baselines, and the predictions themselves."""
-    own, s = scored.predictive, slice(0, SHOWN)
-    if isinstance(own, CategoricalPredictive):
-        p = own.probabilities[:, 0]
+    """Scores of this run and of the baselines, and the predictions."""
+    prediction, visible = scored.predictive, slice(0, SHOWN)
+    if isinstance(prediction, CategoricalPredictive):
+        p = prediction.probabilities[:, 0]
         rarest = (problem.y_test == 0).astype(float)
-        arrays = {"test_y": rarest[s], "test_mean": p[s], "test_std": np.sqrt(p * (1 - p))[s]}
+        arrays = {
+            "test_y": rarest[visible],
+            "test_mean": p[visible],
+            "test_std": np.sqrt(p * (1 - p))[visible],
+        }
         return metrics_of(problem, scored, "this run", problem.scores, "run"), arrays
-    assert isinstance(own, ValuePredictive)
-    names = [n for n in NAMES if n != "SNLP" or len(problem.y) > 1]  # measured by their variance
+    assert isinstance(prediction, ValuePredictive)
+    names = [
+        n for n in NAMES if n != "SNLP" or len(problem.y) > 1
+    ]  # needs the variance of the training values
     rows = metrics_of(problem, scored, "this run", (*names, *COVERAGE), "run")
     if fitted.kinds[fitted.task(fitted.scarce)] in COUNTED and len(problem.y) > 1:
-        density = metrics.log_density(problem.y_test, own.mean, own.variance)
+        density = metrics.log_density(problem.y_test, prediction.mean, prediction.variance)
         value = metrics.snlp(problem.y_test, density, problem.y)
         rows.append(Metric("this run", OF_GAUSSIAN, value))
     rows += baselines(fitted, train, problem, deadline)
-    arrays = {"test_y": problem.y_test[s], "test_mean": own.mean[s], "test_std": own.std[s]}
+    arrays = {
+        "test_y": problem.y_test[visible],
+        "test_mean": prediction.mean[visible],
+        "test_std": prediction.std[visible],
+    }
     return rows, {**arrays, "coverage": coverage(scored)}
 
 
 def answer_of(fitted: FittedMTGPA, train: TrainingData) -> ValuePredictive | CategoricalPredictive:
-    """What the run says of the held-out rows of the scarce task."""
+    """Predict the held-out rows of the scarce task."""
     number, observed = fitted.task(fitted.scarce), train.observed
     test = held_out(train, number)
     supports = space.supports_of(observed, test, fitted.device)
@@ -162,7 +174,7 @@ def baselines(
     names: Mapping[str, str] = BASELINES,
     most_rows: float = BASELINE_ROWS,
 ) -> list[Metric]:
-    """Exact models on the same training rows, where all is Gaussian and the rows are not many."""
+    """Exact models on the same training rows, if all tasks are Gaussian and rows are few."""
     if any(kind != "gaussian" for kind in fitted.kinds) or len(train.data.y) > most_rows:
         return []
     pieces = 1 if train.observed.inside is None else train.observed.inside.shape[1]
@@ -170,25 +182,25 @@ def baselines(
         return []
     number = fitted.task(fitted.scarce)
     scale, rows = fitted.scale[number], []
-    own = fitted.data_of(train.observed, held_out(train, number))
+    query = fitted.data_of(train.observed, held_out(train, number))
     d, split = len(fitted.dims), fitted.model.prior.split
-    data, own = (part._replace(supports=split(part.supports)[0]) for part in (train.data, own))
+    data, query = (part._replace(supports=split(part.supports)[0]) for part in (train.data, query))
     label = "comparing with baselines"
     for name in deadline.units(names, "baselines", label=label):
         if name in ("kriging", "single"):
-            given, task = alone(data, number), 0
-            if len(given.y) < 3:
+            train_data, task = alone(data, number), 0
+            if len(train_data.y) < 3:
                 continue
         elif len(fitted.kinds) > 1:
-            given, task = data, number
+            train_data, task = data, number
         else:
             continue
         generator = torch.Generator().manual_seed(fitted.settings.seed)
-        model = baseline(name, given, d, generator)
+        model = baseline(name, train_data, d, generator)
         model.fit(FIT_STEPS)
-        prediction = model.predict(own.supports, task)
+        prediction = model.predict(query.supports, task)
         mean = scale.offset + scale.factor * prediction.mean.cpu().numpy()
-        density = model.log_predictive(own._replace(task=torch.full_like(own.task, task)))
+        density = model.log_predictive(query._replace(task=torch.full_like(query.task, task)))
         density = density.detach().cpu().numpy() - np.log(scale.factor)
         values = (
             metrics.smse(problem.y_test, mean),
@@ -203,17 +215,17 @@ def baselines(
 
 
 def slow_baselines(fitted: FittedMTGPA, train: TrainingData) -> list[Metric]:
-    """Those that a page's run has no time for: dependent GPs, and all where rows are many."""
+    """Baselines too slow for a page's run: dependent GPs, and all if rows are many."""
     problem = problem_of(train, fitted)
     names = DEPENDENT if len(train.data.y) <= BASELINE_ROWS else {**BASELINES, **DEPENDENT}
     return baselines(fitted, train, problem, names=names, most_rows=math.inf)
 
 
 def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
-    """Does the posterior average over each observed box return the observation?
+    """Compare the posterior average over each observed box with the observation.
 
-    Rows of the answer: task, observed value, posterior mean of the average, deviation of a new
-    observation, 1 where the 95% interval holds the observation.
+    Rows of the result: task, observed value, posterior mean of the average, deviation of a new
+    observation, 1 where the 95% interval contains the observation.
     """
     rows = np.arange(len(data.y))
     if len(rows) > CHECKED:
@@ -233,5 +245,5 @@ def agreement(fitted: FittedMTGPA, data: Data) -> Float[np.ndarray, "5 n"]:
     y = offset + factor * values.cpu().numpy()
     mean = offset + factor * result.prediction.mean.cpu().numpy()
     variance = (result.prediction.variance + result.prediction.noise).cpu().numpy()
-    held = np.abs(result.error.cpu().numpy()) <= 1.959964
-    return np.stack([task.astype(float), y, mean, factor * np.sqrt(variance), held.astype(float)])
+    inside = np.abs(result.error.cpu().numpy()) <= 1.959964
+    return np.stack([task.astype(float), y, mean, factor * np.sqrt(variance), inside.astype(float)])

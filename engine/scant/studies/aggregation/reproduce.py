@@ -1,4 +1,4 @@
-"""The publication's three experiments (Yousefi 2021, section 5.3): ours beside theirs."""
+"""Reproduction of the publication's three experiments (Yousefi 2021, section 5.3)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BIRTHS, DUST, DAYS = "births", "PM2.5", "PM2.5, day by day"
 AS_PUBLISHED = ", as published"
 VARIES = "cells and starts"  # between repeats
 COUNTS = (50, 100, 200, 500, 1000, 1640)
-FEW = 500  # below it, the publication says, boxes help
-FOUR = 200  # cells of each order at which ours runs, too
+FEW = 500  # cells; below, boxes help according to the publication
+FOUR = 200  # cells of each order with our settings, too
 VARYING = "heteroscedastic"
 DUST_VALUES = {"fine_rows": 80, "likelihood": "gaussian", "lengthscale": 0.75, "n_inducing": 200}
 
@@ -37,7 +37,7 @@ class Case(NamedTuple):
         table: Long form, with a split.
         values: Settings other than those of the page or of the publication.
         ours: Whether to run it with the settings of the page, too.
-        day: Of March 2019, where each day is a repeat; 0 where each seed is.
+        day: Day of March 2019 if days are the repeats; 0 if seeds are.
     """
 
     experiment: Experiment
@@ -67,19 +67,19 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
                 values={**as_published(stated), **case.values},
             )
             ours = case._replace(values={**FIXED, **case.values})
-            for one in (ours, published) if case.ours else (published,):
+            for variant in (ours, published) if case.ours else (published,):
                 repeat = f"{case.day} March" if case.day else f"seed {seed}"
-                key = f"{one.experiment.name}, {one.method}, {repeat}"
-                yield Run(key, partial(_scores_of, fit, one, seed))
+                key = f"{variant.experiment.name}, {variant.method}, {repeat}"
+                yield Run(key, partial(_scores_of, fit, variant, seed))
 
 
 def _scores_of(fit: Fit, case: Case, seed: int) -> list[Score]:
-    """Scores of a run; ours has baselines, which would be the same beside the published model."""
+    """Scores of a run; baselines are scored once, in runs with our settings."""
     ours = not case.method.endswith(AS_PUBLISHED)
     slow = ours and case.experiment.name.startswith(BIRTHS) and "boxes" in case.method
     metrics = _run(fit, case.table, {**case.values, "seed": seed}, slow)
-    kept = [m for m in metrics if ours or m.source == "run"]
-    return [Score(case.experiment, *one) for one in _scores(case.method, kept)]
+    selected = [m for m in metrics if ours or m.source == "run"]
+    return [Score(case.experiment, *values) for values in _scores(case.method, selected)]
 
 
 def _cases(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
@@ -97,8 +97,10 @@ def _toy(seed: int, folder: Path | None) -> Iterator[Case]:
     if folder is not None:
         from scant.studies.aggregation.published_data import poisson_draw
 
-        own = Experiment(f"{name}, the authors' draw", "the authors' draw, one of five", "starts")
-        draws[own] = poisson_draw(folder / "poisson_toy")
+        authors_draw = Experiment(
+            f"{name}, the authors' draw", "the authors' draw, one of five", "starts"
+        )
+        draws[authors_draw] = poisson_draw(folder / "poisson_toy")
     values = {"likelihood": "poisson", "fine_rows": 1000, "n_inducing": 125}
     for experiment, table in draws.items():
         other = str(table["task"].unique()[1])
@@ -115,7 +117,7 @@ def _cells(seed: int, folder: Path | None) -> tuple[pd.DataFrame, str]:
 
 
 def _orders(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
-    """First and second births, in cells and in boxes: with one noise each, and with one that
+    """First and second births, in cells and in boxes: with constant noise, and with noise that
     varies."""
     cells, source = _cells(seed, folder)
     for n in (FOUR,) if quick else COUNTS:
@@ -132,8 +134,8 @@ def _orders(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
 def _births(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
     cells, source = _cells(seed, folder)
     for step in (5, 2):
-        few = COUNTS[:3:2] if step == 5 else COUNTS[:1]
-        for n in few if quick else COUNTS:
+        quick_counts = COUNTS[:3:2] if step == 5 else COUNTS[:1]
+        for n in quick_counts if quick else COUNTS:
             table = fertility.experiment(cells, step, n, seed)
             values = {"fine_rows": n, "likelihood": "gaussian"}
             coarse = str(table["task"].unique()[1])
@@ -162,7 +164,7 @@ def _dust(seed: int, folder: Path | None) -> Iterator[Case]:
 
 
 def _days(folder: Path) -> Iterator[Case]:
-    """Each day by itself, the repeats of the publication: nine of the filter, three of both."""
+    """Single days, the repeats of the publication: nine of the filter, three of both."""
     from scant.studies.aggregation.published_data import kampala
 
     alone = Experiment(DAYS, "Kampala, 9 days, the publication's", "days")
@@ -177,7 +179,7 @@ def _days(folder: Path) -> Iterator[Case]:
 
 
 def _run(fit: Fit, table: pd.DataFrame, values: dict[str, Any], more: bool) -> list[Metric]:
-    """Figures of a run and of its baselines; with `more`, of those as well that take long."""
+    """Metrics of a run and of its baselines; with `more`, also of slow baselines."""
     run = fit("aggregation", table, own=False, **values)
     report = finish(run)
     more_metrics = slow_baselines(run.study.posterior, run.study.data.train) if more else ()

@@ -9,11 +9,11 @@ import param
 from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.split import SplitSettings
 
-MOST_EXACT = 1500  # rows, whose exact posterior costs no more than a sparse one
-MOST_KNOWN = 4000  # rows of an exact posterior whose hyperparameters are those of fewer
-MOST_LEARNED = 1000  # rows that these are learned from
-MOST_PIECES = 2000  # points inside of all polygons whose covariances are all looked at
-FEWEST_POINTS, MOST_POINTS = 9, 36  # inside each, where nobody says how many
+MOST_EXACT = 1500  # rows; up to this number an exact posterior costs no more than a sparse one
+MOST_KNOWN = 4000  # rows of an exact posterior with hyperparameters from fewer rows
+MOST_LEARNED = 1000  # rows for those hyperparameters
+MOST_PIECES = 2000  # points inside all polygons, with all covariances computed
+FEWEST_POINTS, MOST_POINTS = 9, 36  # inside each by default
 SUMMED, AVERAGED = "sum of rates", "rate of the average"  # of counts
 LIKELIHOODS = (
     "gaussian",
@@ -28,13 +28,13 @@ CLUSTERS, GRID = "cluster centers", "even grid"  # of inducing points
 EXACT = ("gaussian", "gaussian_rate")  # likelihoods under which the posterior can be exact
 COUNTED = ("poisson", "negative_binomial")
 KERNELS = ["eq", "matern12", "matern32", "matern52"]
-TRIED = ("eq", "matern52", "matern32", "matern12")  # the smoothest first, where all is points
+TRIED = ("eq", "matern52", "matern32", "matern12")  # the smoothest first, if all rows are points
 ROUGH = "matern32"  # for rates on a map, as in spatial epidemiology
-MOST_NODE_ROWS = 800  # of an exact posterior, from which on its hyperparameters are well known
-MOST_FINER = 800  # rows, up to which more shared functions are tried
-MOST_GROWN = 2  # functions that are added where they pay
-MOST_LATENT = 8  # functions that many tasks share, where nobody says how many
-# What the settings that are `auto` were before; demonstrations keep it.
+MOST_NODE_ROWS = 800  # of an exact posterior; more rows determine its hyperparameters well
+MOST_FINER = 800  # rows up to which more shared functions are tried
+MOST_GROWN = 2  # maximum number of functions that are added
+MOST_LATENT = 8  # default maximum of functions that many tasks share
+# Earlier values of the settings that are `auto`; demonstrations keep them.
 FIXED: dict[str, Any] = {
     "n_latent": 0,
     "rank": 1,

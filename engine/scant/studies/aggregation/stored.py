@@ -1,4 +1,4 @@
-"""Tensors and metadata of a stored model, and the model from them."""
+"""Conversion of a fitted model to tensors and metadata, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scant.studies.aggregation.supports import Supports
 from scant.studies.protocol import Tensors, arrays, part
 from scant.studies.split import evenly_spaced
 
-MAX_STORED_ROWS = 5000  # rows, for the curve over fine observations
+MAX_STORED_ROWS = 5000  # for the curve over fine observations
 ROWS = ("task", "lo", "hi", "y", "exposure", "test")
 
 
@@ -42,7 +42,7 @@ def to_tensors(fitted: FittedMTGPA) -> tuple[Tensors, dict[str, Any]]:
 def from_tensors(
     settings: AggregationSettings, tensors: Tensors, meta: dict[str, Any], device: torch.device
 ) -> FittedMTGPA:
-    """The inverse of `to_tensors`."""
+    """Inverse of `to_tensors`."""
     metadata = meta["words"]
     other_kernel = meta.get("other_kernel", "eq")  # of an average in older runs
     rows = arrays(tensors, "rows.")

@@ -40,7 +40,7 @@ EXACT_PATIENCE = 8  # steps of L-BFGS; the setting counts steps of Adam and natu
 
 
 class Study(TrainedStudy):
-    """MTGPA on one table in long form (see `scant.studies.protocol.Study` for how it is driven)."""
+    """MTGPA on one table in long form (see the interface `scant.studies.protocol.Study`)."""
 
     settings: AggregationSettings
     data: Prepared
@@ -56,17 +56,17 @@ class Study(TrainedStudy):
         super().__init__(settings, table, device)
         self.restarts, self.stages = len(self.data.kernels), self.data.stages
         if self.data.inference != VARIATIONAL:
-            # Less than a nat in so many steps of L-BFGS says nothing of the hyperparameters.
+            # A gain below one nat in so many L-BFGS steps is no evidence on hyperparameters.
             self.patience = min(self.patience, EXACT_PATIENCE)
             self.tolerance = 1 / len(self.data.learned.y)
 
     # --- training -------------------------------------------------------------------------------
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
-        kernel = self.data.kernels[restart]  # each restart from the same draws
+        kernel = self.data.kernels[restart]  # the same random draws for each restart
         generator = restart_generator(self.settings.seed, 0)
         self.model = models.build(self.data, kernel, generator, best)
-        # A stage adds a function, unless the one before did not raise the score.
+        # A stage adds a function if the previous one raised the score.
         functions = len(ranks(self.data.settings, latent_functions(self.metadata))) + stage
         if stage and restart == 0 and functions == len(self.model.prior.kernels) + 1:
             self.model.grow(self.settings.rank, generator)
@@ -77,8 +77,8 @@ class Study(TrainedStudy):
             self.penalty = learned / self.n_rows
 
     def step(self) -> Step:
-        """A step; the score of models that may grow is Akaike's (1974): the log evidence less a nat
-        for each hyperparameter."""
+        """Take a step. The score of models that may grow is Akaike's (1974): the log evidence less
+        a nat for each hyperparameter."""
         step = super().step()
         return step._replace(score=step.score - self.penalty)
 
@@ -117,7 +117,7 @@ class Study(TrainedStudy):
         self.settings = choose(self.settings, self.metadata, name, value, why)
 
     def _with_map(self, report: Report) -> Report:
-        """The report with the posterior of a map's polygons, and parts against totals."""
+        """Add the posterior of a map's polygons, and parts against totals, to a report."""
         arrays = {**report.arrays, **maps.posterior(self.posterior, self.data.on_map)}
         table = totals.of_run(self.posterior, self.data.on_map)
         if table is None:
@@ -158,7 +158,7 @@ class Study(TrainedStudy):
 
     @property
     def posterior(self) -> FittedMTGPA:
-        """The model at its present parameters."""
+        """Model at its current parameters."""
         return FittedMTGPA(
             settings=self.settings,
             metadata=self.metadata,
@@ -171,7 +171,7 @@ class Study(TrainedStudy):
 
     @property
     def present(self) -> FittedAggregation:
-        """Predictions and queries of the model at its present parameters."""
+        """Predictions and queries of the model at its current parameters."""
         return FittedAggregation(self.posterior)
 
     @property

@@ -28,9 +28,9 @@ class Supports:
         task: Index into `tasks`.
         lo: Lower bounds, each in its dimension's unit.
         hi: Upper bounds; equal to `lo` at a point.
-        y: Values; NaN where only a prediction is wanted.
+        y: Values; NaN in rows that are only predicted.
         y_err: Standard deviation of y's noise; NaN where unknown.
-        exposure: Factor of a Poisson rate; 1 where the table says nothing.
+        exposure: Factor of a Poisson rate; 1 by default.
         truth: Noise-free values; NaN where unknown.
         test: Rows that are held out of training.
         inside: Points in the first two dimensions and their weights, of rows that are polygons
@@ -38,7 +38,7 @@ class Supports:
         system: The projection to these two dimensions; "" where the table has no geometries.
         covariates: Standardized covariates, in the order of `named`.
         named: Columns of the covariates.
-        labels: Of tasks with labels of classes, the label of each code in `y`.
+        labels: Label of each code in `y`, by task, for tasks with class labels.
         empty: Number of polygons without people inside, which are weighted by area.
     """
 
@@ -68,16 +68,16 @@ class Supports:
         return self.hi - self.lo
 
     def is_task(self, name: str) -> Bool[np.ndarray, " n"]:
-        """Which rows belong to a task of `tasks`."""
+        """Mask of the rows of a task of `tasks`."""
         return np.asarray(self.task == self.tasks.index(name))
 
     def numbered(self, tasks: Sequence[str]) -> Int[np.ndarray, " n"]:
-        """Number of each row's task in `tasks`; -1 of a task that is not among them."""
+        """Index of each row's task in `tasks`; -1 for a task that is not in them."""
         numbers = [tasks.index(t) if t in tasks else -1 for t in self.tasks]
         return np.array(numbers, dtype=np.int64)[self.task]
 
     def at(self, rows: Int[np.ndarray, " m"], tasks: Sequence[str] | None = None) -> Supports:
-        """Some rows; with `tasks`, which must have the tasks of all of them, numbered by these."""
+        """Select rows; with `tasks`, which must contain all of theirs, renumber the tasks."""
         changes = {n: v[rows] for n, v in vars(self).items() if isinstance(v, np.ndarray)}
         if tasks is not None:
             changes |= {"tasks": tuple(tasks), "task": self.numbered(tasks)[rows]}

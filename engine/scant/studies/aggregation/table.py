@@ -1,9 +1,9 @@
-"""Tables of values known only as averages over boxes: the long form, and its arrays.
+"""Tables of values given only as averages over boxes: the long form, and its arrays.
 
 A row is one observation of one task: the average of `y` over a box with the bounds `<dim>_lo` and
 `<dim>_hi` in each input dimension, or the value at the point `<dim>`, which is a box of width zero.
-In place of two dimensions there may be a column `geometry` with a polygon or a point, which becomes
-weighted points in metres (`polygons`). `TABLE` lists the columns of a file, so that the common
+A column `geometry` with a polygon or a point may replace two dimensions; it becomes weighted points
+in meters (`polygons`). `TABLE` lists the columns of a file, so that the common
 reader (`scant.tables.read.read_table`) checks it cell by cell; `of` converts such a table to
 arrays. Bounds are in each dimension's own unit, `y` in its task's.
 """
@@ -138,50 +138,49 @@ def of(
         people: Population that weighs the points inside polygons; None: by area.
 
     Raises:
-        BadInput: No task, an unknown one, no dimension or one that is absent, bounds that are no
-            numbers or upside down, an exposure that is not above zero, a covariate that is absent
-            or has empty cells.
+        BadInput: A task or dimension is missing or unknown, bounds are no numbers or reversed,
+            an exposure is not positive, or a covariate is absent or has empty cells.
     """
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
     if "task" not in frame:
         raise BadInput(f"{name} has no column 'task'; name the task of each row.")
     names = [str(w) for w in frame["task"]]
-    known = tuple(dict.fromkeys(names if tasks is None else tasks))
-    task = pd.Index(known).get_indexer(pd.Index(names))
+    task_names = tuple(dict.fromkeys(names if tasks is None else tasks))
+    task = pd.Index(task_names).get_indexer(pd.Index(names))
     if (task < 0).any():
         first = int(np.argmax(task < 0))
         raise BadInput(
             f"{name}, column 'task', row {at[first]}: the model was not trained on "
-            f"{names[first]!r}; its tasks are {listed(known)}."
+            f"{names[first]!r}; its tasks are {listed(task_names)}."
         )
-    drawn = None
+    shapes = None
     if geometry.COLUMN in frame and (dims is None or system):
         cells = geometry.words(frame[geometry.COLUMN]).tolist()
-        drawn = polygons.shapes(cells, system, points, name, at, people)
+        shapes = polygons.shapes(cells, system, points, name, at, people)
     columns = [c if isinstance(c, str) else c.column for c in covariates]
-    beside = {*columns, *(str(c) for c in frame if str(c).startswith(COVARIATE))}
-    result = _dimensions(frame, drawn is not None, beside) if dims is None else tuple(dims)
-    if system and drawn is None and not any(str(c).startswith(polygons.DIMS) for c in frame):
+    excluded = {*columns, *(str(c) for c in frame if str(c).startswith(COVARIATE))}
+    all_dims = _dimensions(frame, shapes is not None, excluded) if dims is None else tuple(dims)
+    if system and shapes is None and not any(str(c).startswith(polygons.DIMS) for c in frame):
         raise BadInput(
             f"{name} has no column {geometry.COLUMN!r}, and the model was trained on a map; give "
             "a map, or a column of polygons."
         )
-    if not result:
+    if not all_dims:
         raise BadInput(
             f"{name} has no input dimension beside {listed([str(c) for c in frame])}; add one."
         )
-    plain = result if drawn is None else result[len(polygons.DIMS) :]
+    box_dims = all_dims if shapes is None else all_dims[len(polygons.DIMS) :]
     values = _covariates(frame, columns, name, at)
-    own = tuple(
+    standardized = tuple(
         Covariate(c, float(v.mean()), float(v.std()) or 1.0) if isinstance(c, str) else c
         for c, v in zip(covariates, values.T)
     )
-    bounds = [_bounds(frame, dim, name, at) for dim in plain]
-    if drawn is not None:
-        bounds = [*zip(drawn.lo.T, drawn.hi.T), *bounds]
+    bounds = [_bounds(frame, dim, name, at) for dim in box_dims]
+    if shapes is not None:
+        bounds = [*zip(shapes.lo.T, shapes.hi.T), *bounds]
     return Supports(
-        tasks=known,
-        dims=result,
+        tasks=task_names,
+        dims=all_dims,
         task=task.astype(np.int64),
         lo=np.column_stack([lo for lo, _ in bounds]),
         hi=np.column_stack([hi for _, hi in bounds]),
@@ -190,20 +189,22 @@ def of(
         exposure=_exposure(frame, name, at),
         truth=_numbers(frame, "truth"),
         test=np.asarray(marks(frame) == TEST, dtype=bool),
-        inside=None if drawn is None else drawn.inside,
-        system=system if drawn is None else drawn.system,
-        covariates=(values - [c.mean for c in own]) / [c.deviation for c in own] if own else None,
-        named=own,
-        empty=0 if drawn is None else drawn.empty,
-        labels=_labels(frame, known, task, name, at),
+        inside=None if shapes is None else shapes.inside,
+        system=system if shapes is None else shapes.system,
+        covariates=(values - [c.mean for c in standardized]) / [c.deviation for c in standardized]
+        if standardized
+        else None,
+        named=standardized,
+        empty=0 if shapes is None else shapes.empty,
+        labels=_labels(frame, task_names, task, name, at),
     )
 
 
-def _dimensions(frame: pd.DataFrame, drawn: bool, beside: Set[str]) -> tuple[str, ...]:
-    """The input dimensions of a table, those of a map first, then in order of appearance."""
-    inputs = [str(c) for c in frame.columns if c not in _OWN | beside]
-    named = [n[:-3] if n.endswith(("_lo", "_hi")) else n for n in inputs]
-    return tuple(dict.fromkeys([*(polygons.DIMS if drawn else ()), *named]))
+def _dimensions(frame: pd.DataFrame, on_map: bool, excluded: Set[str]) -> tuple[str, ...]:
+    """Input dimensions of a table, those of a map first, then in order of appearance."""
+    inputs = [str(c) for c in frame.columns if c not in _OWN | excluded]
+    dims = [n[:-3] if n.endswith(("_lo", "_hi")) else n for n in inputs]
+    return tuple(dict.fromkeys([*(polygons.DIMS if on_map else ()), *dims]))
 
 
 def _bounds(
@@ -288,6 +289,6 @@ def _covariates(
 
 
 def check(s: Any, table: pd.DataFrame, name: str) -> None:
-    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    """Reject a table that these settings cannot learn (`Entry.check`)."""
     if geometry.COLUMN not in table:  # polygons are checked when the file is read
         of(table, name=name)

@@ -1,4 +1,4 @@
-"""From a table of boxes to one of larger boxes, of fewer observations, of fewer rows."""
+"""Conversion of a table of boxes to larger boxes, fewer observations, or fewer rows."""
 
 from __future__ import annotations
 
@@ -24,79 +24,79 @@ def coarsen(
     """Averages over larger boxes, each task on its own.
 
     Args:
-        table: Long form, all boxes; rows without a `y` are passed over.
-        width: Of the new boxes, each dimension's own.
-        origin: Where the first of them begins in a dimension; by default at the least bound.
-        covered: Boxes that the table covers to a smaller share are left out. What covers a box in
-            part is averaged as if it were the whole.
+        table: Long form, all boxes; rows without a `y` are ignored.
+        width: Width of the new boxes by dimension.
+        origin: Start of the first new box by dimension; by default the smallest bound.
+        covered: Minimum share of a new box that the table covers; others are left out. Averages
+            are over the covered part.
 
     Returns:
-        Long form: task, bounds, `y`, and `y_err` (of independent noise) and `truth` where known of
+        Long form: task, bounds, `y`, and `y_err` (of independent noise) and `truth` where known for
         all rows of a box. Sorted by task, then dimension by dimension.
 
     Raises:
-        BadInput: Points, a box that crosses into the next one, boxes that overlap.
+        BadInput: There are points, boxes that cross into the next one, or overlapping boxes.
     """
     s = of(table[table["y"].notna()].reset_index(drop=True))
     step = np.array([float(width[d]) for d in s.dims])
-    least = s.lo.min(axis=0, initial=np.inf)
-    start = np.array([(origin or {}).get(d, v) for d, v in zip(s.dims, least)])
+    smallest = s.lo.min(axis=0, initial=np.inf)
+    start = np.array([(origin or {}).get(d, v) for d, v in zip(s.dims, smallest)])
     volume = s.width.prod(axis=1)
     if (volume <= 0).any():
         raise BadInput("Points cannot be averaged over boxes; give bounds in every dimension.")
     cell = np.floor((s.lo - start) / step + 1e-9).astype(np.int64)
     if (s.hi > start + (cell + 1 + 1e-9) * step).any():
         raise BadInput(f"A box of the table crosses into the next of width {dict(width)}.")
-    key, place = np.unique(np.column_stack([s.task, cell]), axis=0, return_inverse=True)
-    place = place.ravel()
-    total = np.bincount(place, volume, len(key))
+    boxes, box = np.unique(np.column_stack([s.task, cell]), axis=0, return_inverse=True)
+    box = box.ravel()
+    total = np.bincount(box, volume, len(boxes))
     share = total / step.prod()
     if (share > 1 + 1e-6).any():
         raise BadInput("Boxes of one task overlap, so that their average counts some parts twice.")
 
     def averaged(values: np.ndarray) -> np.ndarray:
-        return np.bincount(place, volume * values, len(key)) / total
+        return np.bincount(box, volume * values, len(boxes)) / total
 
-    made = pd.DataFrame({"task": np.array(s.tasks, dtype=object)[key[:, 0]]})
+    result = pd.DataFrame({"task": np.array(s.tasks, dtype=object)[boxes[:, 0]]})
     for d, dim in enumerate(s.dims):
-        made[f"{dim}_lo"] = start[d] + key[:, 1 + d] * step[d]
-        made[f"{dim}_hi"] = start[d] + (key[:, 1 + d] + 1) * step[d]
-    made["y"] = averaged(s.y)
-    noise = np.sqrt(np.bincount(place, (volume * s.y_err) ** 2, len(key))) / total
+        result[f"{dim}_lo"] = start[d] + boxes[:, 1 + d] * step[d]
+        result[f"{dim}_hi"] = start[d] + (boxes[:, 1 + d] + 1) * step[d]
+    result["y"] = averaged(s.y)
+    noise = np.sqrt(np.bincount(box, (volume * s.y_err) ** 2, len(boxes))) / total
     for column, values in (("y_err", noise), ("truth", averaged(s.truth))):
         if not np.isnan(values).all():
-            made[column] = values
-    return made[share >= covered - 1e-9].reset_index(drop=True)
+            result[column] = values
+    return result[share >= covered - 1e-9].reset_index(drop=True)
 
 
 def scarce(table: pd.DataFrame, task: str, n: int, seed: int = 0) -> pd.DataFrame:
-    """The table with only n of a task's training rows; those of a smaller n are among them.
+    """Keep only n of a task's training rows (nested in n).
 
-    None are dropped where n is 0.
+    None are dropped if n is 0.
     """
     return table.iloc[scarce_places(table, task, n, seed)].reset_index(drop=True)
 
 
 def scarce_places(table: pd.DataFrame, task: str, n: int, seed: int = 0) -> Int[np.ndarray, " m"]:
-    """The places in the table of the rows that `scarce` keeps."""
+    """Positions in the table of the rows that `scarce` keeps."""
     if not n:
         return np.arange(len(table))
-    held = (table["split"] == TEST) if "split" in table else pd.Series(False, table.index)
-    mine = np.flatnonzero(((table["task"] == task) & ~held).to_numpy())
-    dropped = np.random.default_rng(seed).permutation(mine)[n:]
+    held_out = (table["split"] == TEST) if "split" in table else pd.Series(False, table.index)
+    candidates = np.flatnonzero(((table["task"] == task) & ~held_out).to_numpy())
+    dropped = np.random.default_rng(seed).permutation(candidates)[n:]
     return np.delete(np.arange(len(table)), dropped)
 
 
 def thinned(table: pd.DataFrame, rows: int | None) -> pd.DataFrame:
-    """At most that many rows, evenly spread over the table; None keeps all."""
+    """Select at most `rows` rows, evenly spread over the table; None keeps all."""
     if rows is None or rows >= len(table):
         return table
-    kept = np.linspace(0, len(table) - 1, rows).round().astype(int)
-    return table.iloc[kept].reset_index(drop=True)
+    selected = np.linspace(0, len(table) - 1, rows).round().astype(int)
+    return table.iloc[selected].reset_index(drop=True)
 
 
 @runtime_checkable
 class Seeded(Protocol):
-    """What a demonstration of this page needs of the settings."""
+    """Settings of a demonstration."""
 
     data_seed: int

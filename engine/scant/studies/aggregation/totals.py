@@ -1,7 +1,7 @@
-"""Predicted parts against observed totals: do the parts of a polygon add up to what it was?
+"""Predicted parts of polygons against observed totals.
 
-Counts add up; averages do by their areas. The deviation of the sum is the model's own, of the
-average over all of the parts at once, for the errors of neighbors go together.
+Counts add up; averages are weighted by area. The deviation of the sum is the model's own, of the
+average over all of the parts at once, because errors of neighbors are correlated.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from scant.studies.aggregation.settings import COUNTED
 from scant.studies.aggregation.supports import Supports
 from scant.tables import geometry
 
-INSIDE = 0.9  # of a part's points lie in its whole: borders on a page are simplified
-COVERED = 0.03  # of a whole's area may its parts' differ by
-WIDE = 1.959964
-MAX_WHOLES = 200  # of a report
+INSIDE = 0.9  # minimum share of a part's points in its whole; borders on a page are simplified
+COVERED = 0.03  # maximum difference of areas of parts and whole, as a share
+WIDE = 1.959964  # deviations, half-width of a 95% interval
+MAX_WHOLES = 200  # maximum number in a report
 ARRAY = ("parts", "observed", "predicted", "std", "std_y", "inside95")  # of a report's `totals`
-_MAX_POINTS = 1500  # of a whole
+_MAX_POINTS = 1500  # per whole
 
 
 def areas_of(table: pd.DataFrame, system: str) -> Float[np.ndarray, " n"]:
     """Areas of a table's geometries in a projection, in square meters."""
     shapely, _ = geometry.libraries("the table")
     cells = geometry.words(table[geometry.COLUMN]).tolist()
-    drawn = geometry.geometries(cells, "the table", np.arange(2, len(table) + 2))
-    made: np.ndarray = shapely.area(polygons.projected(drawn, system))
-    return made
+    geometries = geometry.geometries(cells, "the table", np.arange(2, len(table) + 2))
+    areas: np.ndarray = shapely.area(polygons.projected(geometries, system))
+    return areas
 
 
 def of_run(fitted: FittedMTGPA, on_map: Supports | None) -> pd.DataFrame | None:
@@ -45,35 +45,35 @@ def of_run(fitted: FittedMTGPA, on_map: Supports | None) -> pd.DataFrame | None:
 
     Args:
         fitted: The model.
-        on_map: Its rows in the order of the map.
+        on_map: Rows of the run in the order of the map.
     """
     if on_map is None or not on_map.test.any():
         return None
     shape = np.concatenate([layer.shape for layer in map_layers.layers(fitted.metadata)])
-    held = np.flatnonzero(on_map.test)
-    areas = 1e6 * np.asarray(fitted.metadata[map_layers.MAP]["areas"], float)[shape[held]]
-    return totals(fitted, on_map.at(held), areas, MAX_WHOLES)
+    held_out = np.flatnonzero(on_map.test)
+    areas = 1e6 * np.asarray(fitted.metadata[map_layers.MAP]["areas"], float)[shape[held_out]]
+    return totals(fitted, on_map.at(held_out), areas, MAX_WHOLES)
 
 
 def totals(
     fitted: FittedMTGPA,
     parts: Supports,
     areas: Float[np.ndarray, " n"],
-    most: int | None = None,
+    max_wholes: int | None = None,
 ) -> pd.DataFrame | None:
-    """A row for each observed polygon that some rows make up; None where none is of two or more.
+    """Table with a row for each observed polygon that rows make up; None if none has several.
 
     Args:
         fitted: The model.
         parts: Rows to predict.
         areas: Their areas in square meters; 0 of points.
-        most: Maximum number of observed polygons; None: all.
+        max_wholes: Maximum number of observed polygons; None: all.
 
     Returns:
         Columns: `task` and `place` of the observed polygon; `parts`, their number; `observed`, its
-        value; `predicted`, the sum of its parts (of averages: by their areas); `std` of that;
+        value; `predicted`, the sum of its parts (averages are weighted by area), and its `std`;
         `std_y` of a new observation of the whole; `inside95`, 1 if the observation lies in the 95%
-        interval of such a new observation.
+        interval of a new one.
     """
     if map_layers.MAP not in fitted.metadata or parts.inside is None:
         return None
@@ -83,21 +83,22 @@ def totals(
         if layer.task in fitted.classes:  # classes have no totals
             continue
         whole_areas = 1e6 * np.asarray(fitted.metadata[map_layers.MAP]["areas"], float)[layer.shape]
-        for i, own in _nested(shapely, fitted, layer, parts, areas):
-            whole = abs(areas[own].sum() / whole_areas[i] - 1) <= COVERED
-            if whole and (most is None or len(rows) < most):
-                rows.append(_row(fitted, layer, i, parts.at(own), areas[own]))
-    made = pd.DataFrame(rows)
-    return made if len(made) and (made["parts"] > 1).any() else None
+        for i, indices in _nested(shapely, fitted, layer, parts, areas):
+            complete = abs(areas[indices].sum() / whole_areas[i] - 1) <= COVERED
+            if complete and (max_wholes is None or len(rows) < max_wholes):
+                rows.append(_row(fitted, layer, i, parts.at(indices), areas[indices]))
+    table = pd.DataFrame(rows)
+    return table if len(table) and (table["parts"] > 1).any() else None
 
 
 def sentence(table: pd.DataFrame) -> str:
-    """A summary of the table."""
-    off = abs(table["predicted"].sum() / table["observed"].sum() - 1)
+    """Summary of the table."""
+    difference = abs(table["predicted"].sum() / table["observed"].sum() - 1)
     return (
         f"Parts against totals: {int(table['parts'].sum()):,} rows make up {len(table):,} observed "
-        f"polygons; together their predictions differ by {100 * off:.2g}% from what was observed, "
-        f"and {100 * table['inside95'].mean():.0f}% of the totals lie in their 95% interval."
+        f"polygons; together their predictions differ by {100 * difference:.2g}% from what was "
+        f"observed, and {100 * table['inside95'].mean():.0f}% of the totals lie in their 95% "
+        "interval."
     )
 
 
@@ -108,50 +109,50 @@ def _nested(
     parts: Supports,
     areas: Float[np.ndarray, " n"],
 ) -> Iterator[tuple[int, Int[np.ndarray, " p"]]]:
-    """Rows of a layer that were learned from, each with the parts that lie in it."""
+    """Training rows of a layer, each with the parts inside it."""
     assert parts.inside is not None
     bounds = np.hstack([parts.lo[:, 2:], parts.hi[:, 2:]])
     same = np.isclose(bounds, [*layer.lo, *layer.hi]).all(1) & (areas > 0)
-    mine = np.flatnonzero((parts.task == fitted.tasks.index(layer.task)) & same)
+    candidates = np.flatnonzero((parts.task == fitted.tasks.index(layer.task)) & same)
     wholes = np.flatnonzero(~layer.test & np.isfinite(layer.y))
-    if not len(mine) or not len(wholes):
+    if not len(candidates) or not len(wholes):
         return
     shapes = map_layers.polygons_of(fitted.metadata, layer.shape[wholes].tolist())
-    boxes = shapely.box(*parts.lo[mine, :2].T, *parts.hi[mine, :2].T)
-    found: dict[int, list[int]] = {}
+    boxes = shapely.box(*parts.lo[candidates, :2].T, *parts.hi[candidates, :2].T)
+    parts_by_whole: dict[int, list[int]] = {}
     for part, whole in zip(*shapely.STRtree(shapes).query(boxes)):
-        points = parts.inside[mine[part]]
+        points = parts.inside[candidates[part]]
         within = shapely.contains_xy(shapes[whole], points[:, 0], points[:, 1])
         if (points[:, 2] * within).sum() >= INSIDE:
-            found.setdefault(int(whole), []).append(int(mine[part]))
-    for whole, members in found.items():
-        yield int(wholes[whole]), np.array(members)
+            parts_by_whole.setdefault(int(whole), []).append(int(candidates[part]))
+    for whole, indices in parts_by_whole.items():
+        yield int(wholes[whole]), np.array(indices)
 
 
 def _row(
-    fitted: FittedMTGPA, layer: Layer, i: int, own: Supports, areas: Float[np.ndarray, " p"]
+    fitted: FittedMTGPA, layer: Layer, i: int, parts: Supports, areas: Float[np.ndarray, " p"]
 ) -> dict[str, Any]:
-    """One observed polygon beside its parts."""
+    """Compare an observed polygon with its parts."""
     task = fitted.tasks.index(layer.task)
-    # Counts add up where the parts tell their exposures; else rates are compared, as averages are.
-    told = bool((own.exposure != 1).any())
-    shares = own.exposure if told and layer.kind in COUNTED else areas
-    units = float(own.exposure.sum()) if told and layer.counts else 1.0
-    rates = fitted.moments(space.supports_of(own, np.arange(len(own)), fitted.device), task)[0]
+    # Counts add up if the parts have exposures; else rates are compared, like averages.
+    has_exposures = bool((parts.exposure != 1).any())
+    shares = parts.exposure if has_exposures and layer.kind in COUNTED else areas
+    units = float(parts.exposure.sum()) if has_exposures and layer.counts else 1.0
+    rates = fitted.moments(space.supports_of(parts, np.arange(len(parts)), fitted.device), task)[0]
     observed = layer.y[i] * (layer.exposure[i] if units != 1 else 1.0)
     predicted = units * (shares * rates).sum() / shares.sum()
-    # An observed rate is known as well as its own exposure makes it.
+    # The precision of an observed rate depends on its own exposure.
     exposure = units if units != 1 else float(layer.exposure[i])
-    whole = _together(own, shares / shares.sum(), exposure)
+    whole = _together(parts, shares / shares.sum(), exposure)
     support = space.supports_of(whole, np.arange(1), fitted.device)
-    by = torch.tensor([exposure], dtype=torch.float64).to(fitted.device)
-    _, std, new = (float(v[0]) for v in fitted.moments(support, task, by))
+    exposures = torch.tensor([exposure], dtype=torch.float64).to(fitted.device)
+    _, std, new = (float(v[0]) for v in fitted.moments(support, task, exposures))
     if layer.counts:
         std, new = std * units / exposure, new * units / exposure
     return {
         "task": layer.name,
         "place": layer.places[i],
-        "parts": len(own),
+        "parts": len(parts),
         "observed": float(observed),
         "predicted": float(predicted),
         "std": std,
@@ -160,20 +161,20 @@ def _row(
     }
 
 
-def _together(own: Supports, shares: Float[np.ndarray, " p"], exposure: float) -> Supports:
-    """Parts as one support: their points in proportion to the parts' shares."""
-    assert own.inside is not None
-    inside = own.inside.copy()
+def _together(parts: Supports, shares: Float[np.ndarray, " p"], exposure: float) -> Supports:
+    """Join parts to one support, with points weighted by the parts' shares."""
+    assert parts.inside is not None
+    inside = parts.inside.copy()
     inside[..., 2] *= shares[:, None]
     points = inside.reshape(-1, 3)
     points = points[np.argsort(-points[:, 2])][:_MAX_POINTS]
     points = points[points[:, 2] > 0]
     points[:, 2] /= points[:, 2].sum()
     return replace(
-        own.at(np.zeros(1, dtype=np.int64)),
-        lo=own.lo.min(0)[None],
-        hi=own.hi.max(0)[None],
+        parts.at(np.zeros(1, dtype=np.int64)),
+        lo=parts.lo.min(0)[None],
+        hi=parts.hi.max(0)[None],
         exposure=np.array([exposure]),
         inside=points[None],
-        covariates=None if own.covariates is None else (shares @ own.covariates)[None],
+        covariates=None if parts.covariates is None else (shares @ parts.covariates)[None],
     )

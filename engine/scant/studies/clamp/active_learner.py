@@ -23,9 +23,9 @@ from scant.studies.clamp.settings import KERNELS, ClampSettings
 from scant.studies.protocol import Tensors, part
 
 FIRST, FURTHER = 40, 6  # steps of L-BFGS with the first labels, and with more
-ENOUGH = 10  # labels of each class that "rare class first" looks for
-WIDE = 10.0  # median amplitude beside a linear part: on 1 : 20 better than 3 by 0.04 of F1
-UNIT = 1.0  # inverse strength of logistic regression's prior, as scikit-learn has it
+ENOUGH = 10  # labels of each class that end the search of "rare class first"
+WIDE = 10.0  # prior median amplitude with a linear part; at 1 : 20 better than 3 by 0.04 of F1
+UNIT = 1.0  # inverse strength of logistic regression's prior, scikit-learn's default
 
 
 def start_of(
@@ -36,10 +36,10 @@ def start_of(
     repeat: int,
     sought: int = 1,
 ) -> tuple[Int[np.ndarray, " s"], Int[np.ndarray, " a"]]:
-    """The rows that a session begins with, and the order of all at random.
+    """Initial rows of a session, and all rows in random order.
 
-    More than `count` where those lack the class of interest or all have it: an expert goes on until
-    both were seen.
+    There are more than `count` if these lack the class of interest or all have it: an expert labels
+    until both occur.
     """
     order = np.random.default_rng([seed, 63, repeat]).permutation(askable)
     shows = label[order] == sought
@@ -48,19 +48,19 @@ def start_of(
 
 
 class ActiveLearner:
-    """One Gaussian process, or one a class, and one expert.
+    """Active learner with one Gaussian process, or one per class.
 
     Attributes:
-        classes: How many there are; the last is looked for.
-        rows: Labeled so far, in order; a number beyond the pool's rows is a placed patch.
-        model: Of them; None before the first fit.
-        like: A model of other labels, from whose kernel the first fit begins.
+        classes: Number of classes; the last is the class of interest.
+        rows: Rows labeled so far, in order; numbers beyond the pool's rows are placed patches.
+        model: Model of these labels; None before the first fit.
+        like: Model of other labels, whose kernel initializes the first fit.
         each: Probability of each class, of every row of the pool, after the last fit.
-        pending: Rows to be asked about next.
+        pending: Rows to query next.
         evidence: Log evidence, nats a label.
         flips: Share of the askable rows whose class the last fit changed; NaN after the first.
-        change: Of F1 by the last fit, as predictions tell (`stopping.change`); NaN after the first.
-        expected: How many the pending ones are expected to change.
+        change: Estimated change of F1 by the last fit (`stopping.change`); NaN after the first.
+        expected: Number of predictions that the pending rows are expected to change.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ActiveLearner:
 
     @property
     def predicted(self) -> Int[np.ndarray, " n"]:
-        """The likeliest class of every row; of two equally likely ones the first."""
+        """Most probable class of every row; the first one in a tie."""
         return np.asarray(self.each.cpu().numpy().argmax(1))
 
     @property
@@ -108,14 +108,14 @@ class ActiveLearner:
         return [self.labels.count(c) for c in range(self.classes)]
 
     def answer(self, rows: list[int], labels: list[int]) -> None:
-        """Labels of the expert, not yet learned from."""
+        """Add labels of the expert, without a fit."""
         self.rows += rows
         self.labels += labels
 
     def fit(self) -> None:
-        """Learn from the labels that have come since the last fit, beginning there."""
+        """Fit to all labels, starting from the last fit."""
         last = self.model or self.like
-        known = 0 if self.model is None else len(self.model.x)
+        n_fitted = 0 if self.model is None else len(self.model.x)
         x, label = self._training_data(len(self.rows))
         self.model = self._built(x, label) if last is None else last.refit(x, label)
         value = self.model.fit(FIRST if last is None else FURTHER)
@@ -123,21 +123,21 @@ class ActiveLearner:
         before, old = self.each, self.predicted
         self.each = probabilities(self.model, self.x)
         self.flips = self.change = float("nan")
-        if known:
+        if n_fitted:
             at = torch.as_tensor(self.askable, device=self.x.device)
             self.flips = stopping.flips(before[at], self.each[at])
             self.change = self.changed(old)
 
     def changed(self, before: Int[np.ndarray, " n"]) -> float:
-        """Change of F1 from earlier predictions, on the rows that may be asked about."""
+        """Change of F1 from earlier predictions, on the rows that can be queried."""
         at, sought = self.askable, self.classes - 1
         return stopping.change(before[at] == sought, self.predicted[at] == sought)
 
     def predicted_from(self, count: int) -> Int[np.ndarray, " n"]:
-        """Classes as predicted from the first labels alone, with the kernel of all."""
+        """Classes predicted from the first labels alone, with the kernel of all."""
         assert self.model is not None
-        shorter = self.model.refit(*self._training_data(count))
-        return np.asarray(probabilities(shorter, self.x).cpu().numpy().argmax(1))
+        model = self.model.refit(*self._training_data(count))
+        return np.asarray(probabilities(model, self.x).cpu().numpy().argmax(1))
 
     def _built(self, x: Tensor, label: Tensor) -> Classifier:
         s = self.settings
@@ -146,7 +146,7 @@ class ActiveLearner:
         return built(x, label, self.classes, s.link, s.ard, prior, linear)
 
     def _training_data(self, count: int) -> tuple[Float[Tensor, "k q"], Int[Tensor, " k"]]:
-        """The first rows that were labeled, and their labels."""
+        """First labeled rows, and their labels."""
         label = torch.tensor(self.labels[:count], device=self.x.device).long()
         return self.inputs(self.rows[:count]), label
 
@@ -161,16 +161,16 @@ class ActiveLearner:
         return x
 
     def free(self) -> Int[Tensor, " f"]:
-        """Rows that may still be asked about."""
-        left = np.setdiff1d(self.askable, self.rows, assume_unique=True)
-        return torch.as_tensor(left, device=self.x.device)
+        """Rows that can still be queried."""
+        rows = np.setdiff1d(self.askable, self.rows, assume_unique=True)
+        return torch.as_tensor(rows, device=self.x.device)
 
     def ask(self, k: int) -> list[int]:
-        """The next rows to ask about, kept in `pending`."""
+        """Choose the next rows to query, and store them in `pending`."""
         free = self.free()
         if self.method == "random" and self.order is not None:
-            left = self.order[~np.isin(self.order, self.rows)]
-            self.pending = [int(i) for i in left[:k]]
+            unlabeled = self.order[~np.isin(self.order, self.rows)]
+            self.pending = [int(i) for i in unlabeled[:k]]
             return self.pending
         assert self.model is not None
         s, mean, variance = self.settings, *self.model.latent(self.x[free])
@@ -185,13 +185,13 @@ class ActiveLearner:
 
     @property
     def sought(self) -> int | None:
-        """The class of which more labels are sought before any others; None: of none."""
+        """Class to query before any others; None if there is none."""
         return acquisition.sought(self.counts, ENOUGH)
 
     def _expected(self, free: Tensor, pool: CandidatePool, picks: Tensor) -> float:
-        """Predictions of the rows not asked about that the picked labels are expected to change.
+        """Number of predictions of other rows that the picked labels are expected to change.
 
-        The sum over the labels, each by itself: the most that they may come to.
+        This is the sum over single labels, an upper bound.
         """
         if not len(picks) or self.model is None:
             return 0.0
@@ -201,25 +201,27 @@ class ActiveLearner:
             K = acquisition.posterior_covariance(model, self.x[free], self.x[free[picks]])
             flips = stopping.expected_flips(model, mean, K, mean[picks], variance[picks])
             total += float(flips.sum())
-        return total if len(models) == 1 else total / 2  # a row leaves one class for another
+        return total if len(models) == 1 else total / 2  # each change counts in two classes
 
     def reasons(self, rows: list[int]) -> list[str]:
-        """Why each of some rows is asked about."""
+        """Reason for the query of each row."""
         if self.model is None or len(set(self.labels)) < 2:
             return ["drawn at random, until both classes have labels"] * len(rows)
         at = torch.tensor(rows, dtype=torch.long, device=self.x.device)
-        near = acquisition.nearness(self.model, self.x[at], self.model.x)
+        nearness = acquisition.nearness(self.model, self.x[at], self.model.x)
         last = parts_of(self.model)[-1]
-        left = last.latent(self.x[at])[1] / last.variance(self.x[at]).detach()
-        wanted = "" if self.sought is None else self.names[self.sought]
+        variance_ratio = last.latent(self.x[at])[1] / last.variance(self.x[at]).detach()
+        sought_name = "" if self.sought is None else self.names[self.sought]
         p = self.p[at] if self.sought is None else self.each[at, self.sought]
         if self.method != acquisition.RARE:
             p = self.p[at]
-        return acquisition.reasons(p, near, left, self.method, self.settings.delta, wanted)
+        return acquisition.reasons(
+            p, nearness, variance_ratio, self.method, self.settings.delta, sought_name
+        )
 
     def state(self) -> Tensors:
-        """All that goes on from here bit by bit."""
-        own: Tensors = {
+        """State from which the session continues exactly."""
+        tensors: Tensors = {
             "rows": torch.tensor(self.rows, dtype=torch.long),
             "labels": torch.tensor(self.labels, dtype=torch.long),
             "pending": torch.tensor(self.pending, dtype=torch.long),
@@ -231,18 +233,18 @@ class ActiveLearner:
         }
         if self.model is not None:
             for name, model in zip(self._places(), parts_of(self.model)):
-                own |= {f"{name}kernel.{k}": v for k, v in model.kernel.state_dict().items()}
-                own[f"{name}a"] = model.a
-        return own
+                tensors |= {f"{name}kernel.{k}": v for k, v in model.kernel.state_dict().items()}
+                tensors[f"{name}a"] = model.a
+        return tensors
 
     def load(self, state: Tensors) -> None:
-        """As `state` says."""
+        """Restore a `state`."""
         self.rows, self.labels = state["rows"].tolist(), state["labels"].tolist()
         self.pending = state["pending"].tolist()
         p = state["p"].to(self.x)
         self.each = torch.stack([1 - p, p], 1) if p.ndim == 1 else p
         self.evidence, self.flips, self.expected, *change = state["measures"].tolist()
-        self.change = change[0] if change else float("nan")  # models kept before it was measured
+        self.change = change[0] if change else float("nan")  # absent in older models
         self.generator.set_state(state["generator"].cpu())
         self.model = None
         first = f"{self._places()[0]}a"
@@ -253,12 +255,12 @@ class ActiveLearner:
                 model.a = state[f"{name}a"].to(self.x)
 
     def _places(self) -> list[str]:
-        """Before the names of what is kept of each binary model."""
+        """Prefixes of the tensors of each binary model."""
         return [""] if self.classes == 2 else [f"{c}." for c in range(self.classes)]
 
 
 class Linear:
-    """Logistic regression in place of the Gaussian process, which asks as the settings say."""
+    """Active learner with logistic regression in place of the Gaussian process."""
 
     def __init__(
         self, x: Float[np.ndarray, "n q"], askable: Int[np.ndarray, " a"], classes: int
@@ -273,18 +275,18 @@ class Linear:
         return np.asarray(self.each.argmax(1))
 
     def fit(self, label: Int[np.ndarray, " n"]) -> None:
-        """Learn from the rows labeled so far."""
-        known = label[self.rows]
-        made = LogisticRegression(C=UNIT, max_iter=1000).fit(self.x[self.rows], known)
+        """Fit to the rows labeled so far."""
+        labels = label[self.rows]
+        model = LogisticRegression(C=UNIT, max_iter=1000).fit(self.x[self.rows], labels)
         self.each = np.zeros_like(self.each)
-        self.each[:, made.classes_] = made.predict_proba(self.x)
-        self.counts = np.bincount(known, minlength=self.classes).tolist()
+        self.each[:, model.classes_] = model.predict_proba(self.x)
+        self.counts = np.bincount(labels, minlength=self.classes).tolist()
 
     def ask(self, k: int, method: str, diversity: str) -> list[int]:
-        """Rows by the same acquisition, spread out as those of the Gaussian process are.
+        """Next rows by the same acquisition, with diversity as for the Gaussian process.
 
-        What needs a latent function's variance, or a band that may be empty, gives way to the least
-        confident rows.
+        The least confident rows replace acquisitions that need a latent function's variance, or a
+        band that may be empty.
         """
         free = np.setdiff1d(self.askable, self.rows)
         p = torch.as_tensor(self.each[free] if self.classes > 2 else self.each[free, 1])

@@ -1,4 +1,4 @@
-"""Sizes of a labeling session's classifier for a table that nobody tuned it for."""
+"""Sizes of a labeling session's classifier for tables without tuned settings."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from scant.studies.base import Counts
 from scant.studies.clamp.table import PLACE, TABLE
 from scant.tables.images.kinds import JOINED, NETWORK, automatic
 
-OWN_COLUMNS = 40  # up to which no component is dropped
-COMPONENTS = 20  # of more columns, and of features of images, as published
-DEEP = 50  # of a network's, which say more
+OWN_COLUMNS = 40  # up to which all components are used
+COMPONENTS = 20  # for more columns, and for features of images, as published
+DEEP = 50  # for a network's features, which are more informative
 
 
-LABELED = 0.5  # share of the rows whose labels can answer for an expert
-EACH = 5  # rows of two classes at least
+LABELED = 0.5  # minimum share of labeled rows for a simulated expert
+EACH = 5  # minimum rows of each of two classes
 
 
 def expert_for(label: Mapping[str, int], rows: int) -> Choice:
-    """Who answers: the table's labels, where they are many enough, or a person.
+    """Choose the expert: the table's labels if there are enough, or a person.
 
     Args:
-        label: Rows of each class.
-        rows: Of the table.
+        label: Number of rows of each class.
+        rows: Number of rows of the table.
     """
     enough = sum(count >= EACH for count in label.values()) > 1
     total = sum(label.values())
@@ -42,15 +42,15 @@ def capacity(settings: object, rows: int, columns: int, counts: Counts) -> Choic
 
 
 def components(settings: object, rows: int, counts: Counts) -> Choices:
-    """How many principal components are kept."""
-    known = {*PLACE, *(column.name for column in TABLE.columns)}
-    features = len(set(counts) - known) if counts else 0
+    """Number of principal components."""
+    reserved = {*PLACE, *(column.name for column in TABLE.columns)}
+    features = len(set(counts) - reserved) if counts else 0
     if 0 < features <= OWN_COLUMNS:
         return {"n_components": Choice(features, f"as many as columns of {rows:,} rows")}
     if features:
         return {"n_components": Choice(COMPONENTS, f"for {features:,} columns")}
-    asked = getattr(settings, "feature_extractor", AUTO)
-    kind = automatic() if asked == AUTO else asked
+    requested = getattr(settings, "feature_extractor", AUTO)
+    kind = automatic() if requested == AUTO else requested
     if kind in (NETWORK, JOINED):
         return {"n_components": Choice(DEEP, "for features of a network")}
     return {"n_components": Choice(COMPONENTS, "for features of images")}

@@ -38,10 +38,12 @@ class Scaling(NamedTuple):
         _, singular, directions = np.linalg.svd((x - mean) / deviation, full_matrices=False)
         variance = singular**2 / max(len(x), 1)
         count = min(count, int((variance > 1e-12 * variance.max(initial=1e-300)).sum()) or 1)
-        own = directions[:count]
-        own = own * np.sign(own[np.arange(len(own)), np.abs(own).argmax(1)])[:, None]
+        leading = directions[:count]
+        leading = (
+            leading * np.sign(leading[np.arange(len(leading)), np.abs(leading).argmax(1)])[:, None]
+        )
         scale = np.sqrt(max(float(variance[:count].mean()), 1e-300))
-        return cls(mean, deviation, own.T / scale, variance / max(variance.sum(), 1e-300))
+        return cls(mean, deviation, leading.T / scale, variance / max(variance.sum(), 1e-300))
 
     def transform(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n q"]:
         """Principal components of rows."""

@@ -44,23 +44,23 @@ def _grid(h: int, w: int) -> tuple[Plane, Plane]:
 
 
 def box(along: Plane, across: Plane, reach: float) -> tuple[slice, slice]:
-    """The rows and columns that come near a place on the pipe; there is one at least."""
-    near = (np.abs(along) < reach) & (np.abs(across) < reach)
-    rows, columns = np.flatnonzero(near.any(1)), np.flatnonzero(near.any(0))
+    """Rows and columns near a point on the pipe; at least one of each."""
+    close = (np.abs(along) < reach) & (np.abs(across) < reach)
+    rows, columns = np.flatnonzero(close.any(1)), np.flatnonzero(close.any(0))
     return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
 
 
 def _laid(rgb: Color, cover: Plane, color: np.ndarray) -> Color:
-    """Paint laid over a picture; a cover of 1 hides what is below."""
+    """Paint over a picture; a cover of 1 is opaque."""
     rows, columns = np.flatnonzero(cover.any(1)), np.flatnonzero(cover.any(0))
     if not len(rows):
         return rgb
     box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
     c = np.clip(cover[box], 0, 1)[..., None]
     paint = color[box] if np.ndim(color) == 3 else color
-    made = rgb.copy()
-    made[box] = rgb[box] + c * (paint - rgb[box])
-    return made
+    result = rgb.copy()
+    result[box] = rgb[box] + c * (paint - rgb[box])
+    return result
 
 
 def _edge(distance: Plane) -> Plane:
@@ -75,10 +75,10 @@ def litter(rng: np.random.Generator, rgb: Color) -> Color:
     for _ in range(int(rng.integers(4, 11))):
         cx, cy = rng.uniform(-w / 2, w / 2), rng.uniform(-h / 2, h / 2)
         size, long, turn = rng.uniform(6, 26), rng.uniform(0.5, 1.0), rng.uniform(0, np.pi)
-        near = (np.abs(y[:, 0] - cy) < size + 2), (np.abs(x[0] - cx) < size + 2)
-        if not (near[0].any() and near[1].any()):
+        close = (np.abs(y[:, 0] - cy) < size + 2), (np.abs(x[0] - cx) < size + 2)
+        if not (close[0].any() and close[1].any()):
             continue
-        box = np.ix_(*near)
+        box = np.ix_(*close)
         u = (x[box] - cx) * np.cos(turn) + (y[box] - cy) * np.sin(turn)
         v = ((y[box] - cy) * np.cos(turn) - (x[box] - cx) * np.sin(turn)) / long
         r = np.hypot(u, v) / size
@@ -124,10 +124,10 @@ def pipe(rng: np.random.Generator, rgb: Color, along: Plane, across: Plane, radi
     color = np.array(_PIPES[int(rng.integers(len(_PIPES)))]) * rng.uniform(0.8, 1.1)
     light = _round(across, radius, rng) * (1 + 0.04 * _noise(rng, h, w, 4))
     rgb = _laid(rgb, _edge(radius - np.abs(across)), light[..., None] * color)
-    for _ in range(int(rng.integers(0, 3))):  # tape and print, which are no rings
-        place, wide = rng.uniform(-w / 2, w / 2), rng.uniform(4, 18)
+    for _ in range(int(rng.integers(0, 3))):  # tape and print, which resemble rings
+        center, half_width = rng.uniform(-w / 2, w / 2), rng.uniform(4, 18)
         tone = rng.uniform(0.1, 0.9, 3) if rng.uniform() < 0.5 else np.full(3, rng.uniform(0, 1))
-        cover = _edge(np.minimum(radius - np.abs(across), wide - np.abs(along - place)))
+        cover = _edge(np.minimum(radius - np.abs(across), half_width - np.abs(along - center)))
         rgb = _laid(rgb, 0.85 * cover, light[..., None] * tone)
     return rgb
 
@@ -164,11 +164,11 @@ def _ring(
     rng: np.random.Generator, rgb: Color, along: Plane, across: Plane, radius: float
 ) -> tuple[Color, Bool[np.ndarray, "h w"]]:
     """One broad metal ring about the pipe with a lug that is bolted together."""
-    wide, thick = rng.uniform(0.28, 0.45) * radius, rng.uniform(1.12, 1.25) * radius
+    half_width, thick = rng.uniform(0.28, 0.45) * radius, rng.uniform(1.12, 1.25) * radius
     side = rng.choice([-1.0, 1.0])
-    band = np.minimum(wide - np.abs(along), thick - np.abs(across))
+    band = np.minimum(half_width - np.abs(along), thick - np.abs(across))
     lug = np.minimum(
-        0.7 * wide - np.abs(along), 0.3 * radius - np.abs(across - side * 1.4 * radius)
+        0.7 * half_width - np.abs(along), 0.3 * radius - np.abs(across - side * 1.4 * radius)
     )
     light = _round(across, thick, rng)[..., None]
     rgb = _laid(rgb, _edge(band), _metal(rng, along, across, 9.0) * light)
@@ -185,14 +185,18 @@ def _metal_pinch(
     turn = rng.normal(0, 0.12)
     u = along * np.cos(turn) + across * np.sin(turn)
     v = across * np.cos(turn) - along * np.sin(turn)
-    long, wide, apart = rng.uniform(1.6, 2.0) * radius, 0.17 * radius, 0.3 * radius
+    half_length, half_width, half_distance = (
+        rng.uniform(1.6, 2.0) * radius,
+        0.17 * radius,
+        0.3 * radius,
+    )
     inside = np.zeros(along.shape, dtype=bool)
     for side in (-1, 1):
-        bar = np.minimum(wide - np.abs(u - side * apart), long - np.abs(v))
+        bar = np.minimum(half_width - np.abs(u - side * half_distance), half_length - np.abs(v))
         rgb = _laid(rgb, _edge(bar), _metal(rng, u, v, 11.0))
         inside |= bar > 0
     for end in (-1, 1):
-        head = np.hypot(u, v - end * 0.85 * long)
+        head = np.hypot(u, v - end * 0.85 * half_length)
         rgb = _laid(rgb, _edge(0.34 * radius - head), _metal(rng, u, v, 3.0) * 0.8)
         rgb = _laid(rgb, _edge(0.14 * radius - head), np.full(3, 0.1))
         inside |= head < 0.34 * radius
@@ -226,18 +230,18 @@ CLAMPS = {"ring": _ring, "metal pinch": _metal_pinch, "plastic pinch": _plastic_
 
 
 def dirt(rng: np.random.Generator, rgb: Color, across: Plane, radius: float) -> Color:
-    """Soil that lies on pipe and clamps, in lumps and as a veil."""
+    """Soil on pipe and clamps, in lumps and as a veil."""
     h, w = rgb.shape[:2]
     lumps = _noise(rng, h, w, 26) + 0.5 * _noise(rng, h, w, 7)
     cover = np.clip(1.6 * (lumps - rng.uniform(1.6, 2.8)), 0, 0.95)
-    near = np.abs(across) < 2.2 * radius
+    close = np.abs(across) < 2.2 * radius
     veil = rng.uniform(0, 0.15) * np.clip(0.6 + 0.4 * lumps, 0, 1)
     soil = np.array([0.42, 0.32, 0.22]) * (1 + 0.15 * _noise(rng, h, w, 3))[..., None]
-    return _laid(rgb, np.where(near, np.maximum(cover, veil), 0.0), soil)
+    return _laid(rgb, np.where(close, np.maximum(cover, veil), 0.0), soil)
 
 
 def light(rng: np.random.Generator, rgb: Color) -> Color:
-    """Exposure, color of the light, its fall over the picture, and the shadow of an edge."""
+    """Exposure, color and slope of the light, and the shadow of an edge."""
     h, w = rgb.shape[:2]
     x, y = _grid(h, w)
     turn = rng.uniform(0, 2 * np.pi)

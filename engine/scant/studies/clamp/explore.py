@@ -26,7 +26,7 @@ def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[st
     """See `Study.explore`.
 
     Raises:
-        BadInput: Another question, or a row, class or number that cannot be.
+        BadInput: The question is unknown, or a row, class or number is invalid.
     """
     data = fitted.data
     if question == "patch":
@@ -48,7 +48,7 @@ def answer(fitted: FittedClamp, question: str, query: dict[str, Any]) -> dict[st
 
 
 def model(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The study fitted to the labels that were sent, as the bytes of a safetensors file.
+    """Study fitted to the labels that were sent, as the bytes of a safetensors file.
 
     The file is empty while images of placed patches are missing (`labeling.learn`).
     """
@@ -63,11 +63,11 @@ def model(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def picture(fitted: FittedClamp, row: int) -> dict[str, np.ndarray]:
-    """The picture of a row, with all its patches and the placed ones that are learned from."""
+    """Picture of a row, with all its patches and the placed ones in training."""
     data, session = fitted.data, fitted.active
     number, _ = data.mosaic_box(row)
-    own = np.flatnonzero(data.shown.picture == number)
-    p = session.p.cpu().numpy()[own]
+    in_picture = np.flatnonzero(data.shown.picture == number)
+    p = session.p.cpu().numpy()[in_picture]
     labeled = [r for r in session.rows if r >= len(session.x)]
     placed = [r for r in labeled if data.placed.picture_of(r) == number]
     if placed:
@@ -75,35 +75,38 @@ def picture(fitted: FittedClamp, row: int) -> dict[str, np.ndarray]:
         each = probabilities(session.model, session.inputs(placed))
         p = np.append(p, each[:, -1].cpu().numpy())
     empty = np.empty((0, 0, 3), dtype=np.uint8)
-    rows = np.append(own, np.array(placed, dtype=np.int64))
+    rows = np.append(in_picture, np.array(placed, dtype=np.int64))
     return {
         "image": data.shown.whole(number) if data.shown.files else empty,
         "boxes": np.array([data.mosaic_box(int(r))[1] for r in rows]),
         "p": p,
         "rows": rows,
-        "truth": np.append(data.rows.pool.label[own], np.full(len(placed), UNKNOWN)),
+        "truth": np.append(data.rows.pool.label[in_picture], np.full(len(placed), UNKNOWN)),
         "verdict": np.array([p.max()]),
     }
 
 
 def predictions(data: Prepared, session: ActiveLearner, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with predictions (see `Study.predict`)."""
+    """Add predictions to the table (see `Study.predict`)."""
     rows = data.rows
     if session.model is None:
         raise BadInput("Nothing has been labeled yet, so nothing can be predicted; label first.")
     train = rows.pool.features if rows.given == "columns" else ()
-    own = checked(table, [*PLACE, *train])
-    if rows.given != "columns" and "image" not in own:
+    query = checked(table, [*PLACE, *train])
+    if rows.given != "columns" and "image" not in query:
         raise BadInput("The model was trained on images, and the table has none; add them.")
     columns = rows.pool.features if rows.given == "columns" else []
-    pool = PatchPool.of(own, classes=rows.pool.classes, features=columns, **words(table))
+    pool = PatchPool.of(query, classes=rows.pool.classes, features=columns, **words(table))
     x = pool.x if rows.given == "columns" else features(pool.images, rows.given)
     z = torch.as_tensor(rows.scaling.transform(x)).to(data.x)
     mean, variance = session.model.latent(z)
     each = probabilities(session.model, z)
-    own_p = each[:, 1] if session.classes == 2 else each
-    candidates = acquisition.CandidatePool(own_p, mean, variance)
-    doubt = acquisition.entropy(own_p), acquisition.information(candidates, data.settings.link)
+    acquisition_p = each[:, 1] if session.classes == 2 else each
+    candidates = acquisition.CandidatePool(acquisition_p, mean, variance)
+    doubt = (
+        acquisition.entropy(acquisition_p),
+        acquisition.information(candidates, data.settings.link),
+    )
     p, entropy, information = (v.cpu().numpy() for v in (each, *doubt))
     best = p.argmax(1)
     classes = rows.pool.classes

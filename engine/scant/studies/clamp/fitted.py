@@ -1,4 +1,4 @@
-"""A labeling session with what it has learned from its labels, for reports and queries."""
+"""A labeling session with its fitted learner, for reports and queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scant.studies.protocol import Tensors, arrays, part
 def advised(
     session: ActiveLearner, changes: Sequence[float], settings: ClampSettings
 ) -> stopping.Advice:
-    """Whether a session should go on, by the changes of F1 so far, by batch."""
+    """Advice on going on with a session, from the changes of F1 by batch."""
     free = np.setdiff1d(session.askable, session.rows).astype(np.int64)
     predicted = int((session.predicted[free] == session.classes - 1).sum())
     return stopping.advise(
@@ -44,7 +44,7 @@ def advised(
 
 @dataclass
 class FittedClamp:
-    """A session on a pool, which goes on with the labels that a person sends.
+    """A session on a pool, which continues with the labels that a person sends.
 
     Attributes:
         data: The pool.
@@ -59,7 +59,7 @@ class FittedClamp:
     checked: dict[int, int] = field(default_factory=dict)
 
     def tensors(self) -> tuple[Tensors, dict[str, Any]]:
-        """The session to be stored (see `scant.studies.protocol.Study.fitted`)."""
+        """Tensors and metadata to store (see `scant.studies.protocol.Study.fitted`)."""
         rows, pool = self.data.rows, self.data.rows.pool
         stored: dict[str, np.ndarray] = {
             "x": rows.x,
@@ -83,10 +83,10 @@ class FittedClamp:
     def from_tensors(
         cls, settings: ClampSettings, tensors: Tensors, meta: dict[str, Any], device: torch.device
     ) -> FittedClamp:
-        """The inverse of `tensors`."""
+        """Inverse of `tensors`."""
         metadata = meta["words"]
-        was = {n: metadata[n] for n in ("expert", "acquisition") if getattr(settings, n) == AUTO}
-        settings = type(settings)(**settings.values() | was)
+        chosen = {n: metadata[n] for n in ("expert", "acquisition") if getattr(settings, n) == AUTO}
+        settings = type(settings)(**settings.values() | chosen)
         stored = arrays(tensors, "rows.")
         pool = PatchPool(
             metadata["classes"], stored["label"], metadata["pictures"], stored["picture"],

@@ -1,4 +1,4 @@
-"""Scores of a session by round, beside sessions whose queries are random."""
+"""Scores of a session by round, and of sessions with random queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BY_ROUND = ("labels", "validation_f1", *OF_LEARNER)
 
 
 class History:
-    """Values of each round by name; of `METHODS` (F1, precision, recall)."""
+    """Values of each round by name; for `METHODS` (F1, precision, recall)."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[Any]] = {name: [] for name in (*BY_ROUND, *METHODS)}
@@ -31,8 +31,10 @@ class History:
         self, data: Prepared, session: ActiveLearner, others: Sequence[ActiveLearner]
     ) -> None:
         """Add the scores of a session, and of others with random queries."""
-        rows, at = data.rows, data.rows.validation
-        f1, *_ = rows_of.scores(rows.pool.label[at], session.predicted[at], rows.sought)
+        rows, validation = data.rows, data.rows.validation
+        f1, *_ = rows_of.scores(
+            rows.pool.label[validation], session.predicted[validation], rows.sought
+        )
         active, random = METHODS
         values: dict[str, Any] = {name: getattr(session, name) for name in OF_LEARNER}
         values |= {"labels": len(session.rows) + data.spent, "validation_f1": f1}
@@ -42,25 +44,25 @@ class History:
 
     @property
     def changes(self) -> list[float]:
-        """Changes of F1 by round, where they are known."""
+        """Known changes of F1 by round."""
         return [v for v in self.values["change"] if not np.isnan(v)]
 
     def score(self, validated: bool) -> float:
-        """F1 of the validation rows; without any, agreement with the predictions before."""
+        """F1 of the validation rows; without any, agreement with the previous predictions."""
         if validated:
             return float(self.values["validation_f1"][-1])
         return 1 - float(self.values["change"][-1])
 
     def arrays(self, others: int) -> dict[str, np.ndarray]:
-        """The arrays of a snapshot, beside so many sessions with random queries."""
+        """Arrays of a snapshot, with `others` sessions with random queries."""
         rounds = len(self)
-        own = np.array(self.values[METHODS[0]], dtype=float).reshape(rounds, 3)
+        active = np.array(self.values[METHODS[0]], dtype=float).reshape(rounds, 3)
         random = np.array(self.values[METHODS[1]], dtype=float).reshape(rounds, others, 3)
         means = random.mean(1) if others else np.full((rounds, 3), np.nan)
-        both = np.stack([own, means])
+        curves = np.stack([active, means])
         return {
             **{name: np.array(self.values[name], dtype=float) for name in BY_ROUND},
-            **dict(zip(("f1", "precision", "recall"), np.moveaxis(both, -1, 0))),
+            **dict(zip(("f1", "precision", "recall"), np.moveaxis(curves, -1, 0))),
             "f1_random_sd": random[..., 0].std(1) if others else means[:, 0],
         }
 

@@ -1,4 +1,4 @@
-"""A labeling session that goes on with a person's labels: what to label next, and why."""
+"""Labeling sessions with a person: what to label next, and reasons for it."""
 
 from __future__ import annotations
 
@@ -68,19 +68,19 @@ def ask(fitted: FittedClamp, query: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def queued(fitted: FittedClamp, k: int) -> tuple[list[int], list[str]]:
-    """Rows to label next, and why: queries of the model, and checks at their share."""
+    """Rows to label next, with reasons: queries of the model, and checks at their share."""
     data, session = fitted.data, fitted.active
     if len(set(session.labels)) > 1:
-        own = session.ask(k)
+        model_rows = session.ask(k)
     else:
         order = np.random.default_rng([data.settings.seed, 63, 0]).permutation(session.askable)
-        own = [int(i) for i in order[~np.isin(order, session.rows)][:k]]
+        model_rows = [int(i) for i in order[~np.isin(order, session.rows)][:k]]
         session.expected = math.nan
-    reasons = session.reasons(own)
+    reasons = session.reasons(model_rows)
     checks = [int(row) for row in data.checks if int(row) not in fitted.checked]
     total = len(session.rows) - len(data.first) + len(fitted.checked)
-    share, rows, why = data.settings.check_share, list[int](), list[str]()
-    queries, checked = iter(zip(own, reasons)), len(fitted.checked)
+    share, rows, row_reasons = data.settings.check_share, list[int](), list[str]()
+    queries, checked = iter(zip(model_rows, reasons)), len(fitted.checked)
     while len(rows) < k:
         due = checks and round(share * (total + len(rows) + 1)) > checked
         row, reason = (-1, "") if due else next(queries, (-1, ""))
@@ -89,14 +89,14 @@ def queued(fitted: FittedClamp, k: int) -> tuple[list[int], list[str]]:
         if row < 0:
             row, reason, checked = checks.pop(0), CHECK, checked + 1
         rows.append(row)
-        why.append(reason)
-    return rows, why
+        row_reasons.append(reason)
+    return rows, row_reasons
 
 
 def learn(fitted: FittedClamp, query: dict[str, Any]) -> list[int]:
     """Fit the session to the labels of a query.
 
-    A worker keeps the components of placed patches, but has no images to compute them from.
+    Workers store the components of placed patches, but have no images to compute them.
 
     Args:
         fitted: The session.
@@ -118,25 +118,25 @@ def learn(fitted: FittedClamp, query: dict[str, Any]) -> list[int]:
 
 
 def continued(fitted: FittedClamp, pairs: list[tuple[int, int]]) -> None:
-    """Fit the session to these labels; labels of checks are kept apart.
+    """Fit the session to these labels; labels of checks are stored separately.
 
-    The session continues if the labels begin with those that it has; otherwise a new one begins
-    with the kernel of the last.
+    The session continues if these labels begin with its own; otherwise a new one begins with the
+    kernel of the last.
     """
     data = fitted.data
     checks = set(data.checks.tolist())
     fitted.checked = {row: label for row, label in pairs if row in checks}
     pairs = [(row, label) for row, label in pairs if row not in checks]
     given = data.first if data.settings.expert == "you" else ()
-    own = {row for row, _ in pairs}  # a person may correct the table
-    start = [(int(r), int(data.rows.pool.label[r])) for r in given if int(r) not in own]
+    sent_rows = {row for row, _ in pairs}  # these override labels of the table
+    start = [(int(r), int(data.rows.pool.label[r])) for r in given if int(r) not in sent_rows]
     every = [*start, *pairs]
     session = fitted.active
-    known = list(zip(session.rows, session.labels))
-    if every[: len(known)] != known or session.model is None:
-        before = session
+    previous = list(zip(session.rows, session.labels))
+    if every[: len(previous)] != previous or session.model is None:
+        last = session
         session = fitted.active = data.session(0, data.settings.method)
-        session.like = before.model or before.like
+        session.like = last.model or last.like
     new = every[len(session.rows) :]
     if new:
         session.answer([r for r, _ in new], [c for _, c in new])
@@ -159,11 +159,11 @@ def changes_of_f1(fitted: FittedClamp) -> list[float]:
     }
     window = data.settings.patience or stopping.WINDOW
     counts = [n for n in range(now - window * batch, now, batch) if n > 0]
-    past = [_predicted_after(fitted, n, batch) for n in counts] + [session.predicted]
+    predictions = [_predicted_after(fitted, n, batch) for n in counts] + [session.predicted]
     at = session.askable
     return [
         stopping.change(before[at] == sought, after[at] == sought)
-        for before, after in pairwise(past)
+        for before, after in pairwise(predictions)
     ]
 
 
@@ -177,7 +177,7 @@ def _predicted_after(fitted: FittedClamp, count: int, batch: int) -> Int[np.ndar
 
 
 def read_labels(data: Prepared, sent: Any) -> list[tuple[int, int]]:
-    """Labels by row or placed patch; the last one of a row with several."""
+    """Read labels by row or placed patch; the last one of a row counts."""
     last = dict[int, int]()
     try:
         pairs = [(row, label) for row, label in sent]

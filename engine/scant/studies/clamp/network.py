@@ -1,4 +1,4 @@
-"""A small convolutional network on patches, the baseline that learns its features itself.
+"""Small convolutional network on patches, a baseline that learns its features.
 
 Yousefi (2021, section 4.5) fine-tuned InceptionV3 on as many patches, ten times augmented, as a
 baseline of the active GP. Here a network of three convolutions is trained from random weights, on
@@ -21,7 +21,7 @@ from scant.tables.images.pixels import pixels
 SIDE = 64  # pixels
 WIDTHS = (16, 32, 64)
 EPOCHS, BATCH = 40, 32
-SECONDS = 25.0  # after which training ends
+SECONDS = 25.0  # time limit of training
 RATE, DECAY = 3e-3, 1e-3
 SHIFT = 8  # pixels of a random shift at most
 
@@ -36,17 +36,17 @@ def trained(
     seconds: float = SECONDS,
     clock: Callable[[], float] = time.process_time,
 ) -> Predict:
-    """A network of labeled patches, as a function from patches to classes.
+    """Train a network on labeled patches; return a function from patches to classes.
 
-    Classes weigh alike in the loss, however few rows they have.
+    Classes have equal weights in the loss, however few rows they have.
 
     Args:
         images: JPEG or PNG files.
-        label: Classes of them, 0 ... classes - 1.
-        classes: How many there are.
-        seed: Of weights, order and copies.
-        seconds: After which training ends.
-        clock: Seconds so far.
+        label: Their classes, 0 ... classes - 1.
+        classes: Number of classes.
+        seed: Seed of weights, order and copies.
+        seconds: Time limit of training.
+        clock: Function that returns seconds.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
@@ -60,15 +60,15 @@ def trained(
     steps = EPOCHS * -(-len(x) // BATCH)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
-    begun = clock()
+    start = clock()
     for _ in range(EPOCHS):
         for rows in torch.randperm(len(x), generator=generator).split(BATCH):
             optimizer.zero_grad()
-            told = model(_copies(x[rows], generator))
-            F.cross_entropy(told, y[rows], weight, label_smoothing=0.05).backward()
+            logits = model(_copies(x[rows], generator))
+            F.cross_entropy(logits, y[rows], weight, label_smoothing=0.05).backward()
             optimizer.step()
             schedule.step()
-        if clock() - begun > seconds:
+        if clock() - start > seconds:
             break
     model.eval()
 
@@ -85,8 +85,8 @@ def trained(
 
 def _network(classes: int) -> nn.Sequential:
     layers: list[nn.Module] = []
-    for given, made in zip((3, *WIDTHS), WIDTHS):
-        layers += [nn.Conv2d(given, made, 3, padding=1), nn.BatchNorm2d(made), nn.ReLU()]
+    for n_in, n_out in zip((3, *WIDTHS), WIDTHS):
+        layers += [nn.Conv2d(n_in, n_out, 3, padding=1), nn.BatchNorm2d(n_out), nn.ReLU()]
         layers.append(nn.MaxPool2d(2))
     last = [nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Dropout(0.3), nn.Linear(WIDTHS[-1], classes)]
     return nn.Sequential(*layers, *last)
@@ -98,14 +98,14 @@ def _pixels(images: Sequence[bytes]) -> Float[Tensor, "n 3 s s"]:
 
 
 def _copies(x: Float[Tensor, "b 3 s s"], generator: torch.Generator) -> Float[Tensor, "b 3 s s"]:
-    """Mirrored, turned by a quarter, shifted and lit at random, each by itself."""
+    """Mirror, turn by a quarter, shift and light each image at random."""
     n = len(x)
     draw = torch.rand(n, 5, generator=generator)
-    made = torch.where((draw[:, 0] < 0.5)[:, None, None, None], x.flip(3), x)
-    turned = made.transpose(2, 3)
-    made = torch.where((draw[:, 1] < 0.5)[:, None, None, None], turned, made)
-    made = made * (0.8 + 0.4 * draw[:, 2])[:, None, None, None]
-    padded = F.pad(made, (SHIFT,) * 4, mode="reflect")
+    copies = torch.where((draw[:, 0] < 0.5)[:, None, None, None], x.flip(3), x)
+    turned = copies.transpose(2, 3)
+    copies = torch.where((draw[:, 1] < 0.5)[:, None, None, None], turned, copies)
+    copies = copies * (0.8 + 0.4 * draw[:, 2])[:, None, None, None]
+    padded = F.pad(copies, (SHIFT,) * 4, mode="reflect")
     at = (draw[:, 3:] * (2 * SHIFT + 1)).long().tolist()
     side = x.shape[-1]
     return torch.stack([one[:, i : i + side, j : j + side] for one, (i, j) in zip(padded, at)])

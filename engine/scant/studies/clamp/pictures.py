@@ -15,17 +15,17 @@ from scant.studies.clamp.table import PatchPool
 from scant.tables.images.pixels import jpeg, pixels
 
 QUALITY = 50  # of JPEG
-MOST_SIDE = 4096  # of a picture; of a larger one, patches are shown each by itself
+MOST_SIDE = 4096  # of a picture; patches of larger ones are shown one by one
 
 
 @dataclass(frozen=True)
 class Mosaics:
-    """Pictures as JPEG files, and where each row lies in them.
+    """Pictures as JPEG files, and the location of each row in them.
 
     Attributes:
-        files: Of each picture; none where the table has no images.
-        picture: Of each row.
-        boxes: Of each row in its picture as kept: left, top, right, bottom, in pixels.
+        files: File of each picture; none if the table has no images.
+        picture: Picture of each row.
+        boxes: Left, top, right, bottom of each row in its stored picture, in pixels.
     """
 
     files: list[bytes]
@@ -33,7 +33,7 @@ class Mosaics:
     boxes: Float[np.ndarray, "n 4"]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As arrays; `of` is the inverse."""
+        """Convert to arrays; `of` is the inverse."""
         joined = np.frombuffer(b"".join(self.files), dtype=np.uint8)
         return {
             "mosaic.bytes": joined,
@@ -44,18 +44,18 @@ class Mosaics:
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> Mosaics:
-        """From `arrays`."""
-        ends = np.cumsum(arrays["mosaic.sizes"])
-        files = [part.tobytes() for part in np.split(arrays["mosaic.bytes"], ends)[:-1]]
+        """Inverse of `arrays`."""
+        offsets = np.cumsum(arrays["mosaic.sizes"])
+        files = [part.tobytes() for part in np.split(arrays["mosaic.bytes"], offsets)[:-1]]
         return cls(files, arrays["mosaic.picture"], arrays["mosaic.boxes"])
 
     def whole(self, picture: int) -> UInt8[np.ndarray, "h w 3"]:
-        """A picture."""
+        """Decode a picture."""
         with Image.open(io.BytesIO(self.files[picture])) as image:
             return np.asarray(image.convert("RGB"))
 
     def cut(self, picture: int, box: Float[np.ndarray, " 4"]) -> UInt8[np.ndarray, "h w 3"]:
-        """A part of a picture; nothing where there are no images."""
+        """Part of a picture; empty if there are no images."""
         if not self.files:
             return np.empty((0, 0, 3), dtype=np.uint8)
         left, top, right, bottom = np.round(box).astype(int)
@@ -66,52 +66,54 @@ def mosaics(pool: PatchPool, width: int) -> Mosaics:
     """The pictures of a pool, as far as its patches cover them.
 
     Args:
-        pool: With or without images.
-        width: Wider pictures are reduced to it, in pixels.
+        pool: Pool, with or without images.
+        width: Maximum width of the result, in pixels.
     """
     if not pool.images:
         return Mosaics([], pool.picture, np.zeros((len(pool), 4)))
-    made = [_single, _placed][are_placed(pool)](pool, width)
-    return Mosaics(*made)
+    parts = [_single, _placed][are_placed(pool)](pool, width)
+    return Mosaics(*parts)
 
 
 def are_placed(pool: PatchPool) -> bool:
-    """Whether every patch has a place in a picture that can be put together."""
-    place = pool.place
-    known = bool(pool.pictures) and bool((place[:, 2:4] > 0).all()) and bool((place >= 0).all())
-    with_whole = np.isin(pool.picture, list(pool.wholes)) & (place[:, 4:] > 0).all(1)
-    small = (place[:, :2] + place[:, 2:4] <= MOST_SIDE).all(1)
-    return known and bool((with_whole | small).all())
+    """Return True if every patch has a location in a picture that can be assembled."""
+    locations = pool.place
+    located = (
+        bool(pool.pictures) and bool((locations[:, 2:4] > 0).all()) and bool((locations >= 0).all())
+    )
+    with_whole = np.isin(pool.picture, list(pool.wholes)) & (locations[:, 4:] > 0).all(1)
+    is_small = (locations[:, :2] + locations[:, 2:4] <= MOST_SIDE).all(1)
+    return located and bool((with_whole | is_small).all())
 
 
 def _placed(pool: PatchPool, width: int) -> tuple[Any, ...]:
     files, boxes = [], np.zeros((len(pool), 4))
     for number in range(len(pool.pictures)):
-        own = np.flatnonzero(pool.picture == number)
-        if not len(own):
+        rows = np.flatnonzero(pool.picture == number)
+        if not len(rows):
             files.append(jpeg(np.full((1, 1, 3), BLANK, dtype=np.uint8)))
             continue
-        corner = pool.place[own, :2] + pool.place[own, 2:4]
+        corner = pool.place[rows, :2] + pool.place[rows, 2:4]
         if number in pool.wholes:
             small, _ = _reduced(pixels(pool.wholes[number]), width)
-            scale = np.array(small.shape[1::-1]) / np.maximum(pool.place[own[0], 4:], 1)
+            scale = np.array(small.shape[1::-1]) / np.maximum(pool.place[rows[0], 4:], 1)
         else:
-            small, reduced = _reduced(_put_together(pool, own), width)
+            small, reduced = _reduced(_assembled(pool, rows), width)
             scale = np.array([reduced, reduced])
         files.append(jpeg(small, QUALITY))
-        boxes[own] = np.column_stack([pool.place[own, :2] * scale, corner * scale])
+        boxes[rows] = np.column_stack([pool.place[rows, :2] * scale, corner * scale])
     return files, pool.picture, boxes
 
 
-def _put_together(pool: PatchPool, own: Int[np.ndarray, " k"]) -> UInt8[np.ndarray, "h w 3"]:
-    """A picture as far as its patches cover it."""
-    w, h = (pool.place[own, :2] + pool.place[own, 2:4]).max(0)
-    canvas, bare = np.full((h, w, 3), BLANK, dtype=np.uint8), np.ones((h, w), dtype=bool)
-    for row in own:
-        left, top, wide, high = (int(v) for v in pool.place[row, :4])
-        box = slice(top, top + high), slice(left, left + wide)
-        if bare[box].any():
-            canvas[box], bare[box] = pixels(pool.images[row], (wide, high)), False
+def _assembled(pool: PatchPool, rows: Int[np.ndarray, " k"]) -> UInt8[np.ndarray, "h w 3"]:
+    """Picture as far as its patches cover it."""
+    w, h = (pool.place[rows, :2] + pool.place[rows, 2:4]).max(0)
+    canvas, uncovered = np.full((h, w, 3), BLANK, dtype=np.uint8), np.ones((h, w), dtype=bool)
+    for row in rows:
+        left, top, width, height = (int(v) for v in pool.place[row, :4])
+        box = slice(top, top + height), slice(left, left + width)
+        if uncovered[box].any():
+            canvas[box], uncovered[box] = pixels(pool.images[row], (width, height)), False
     return canvas
 
 

@@ -1,7 +1,7 @@
 """Patches that a person places anywhere in a picture, beside those in the rows of the pool.
 
 A placed patch has the size of the other patches of its picture, and a number that encodes its
-place, so that every worker and every window reads the place from the number alone:
+location, so that every worker and every window can read the location from the number alone:
 
     number = n + (picture * POSITIONS + iy) * POSITIONS + ix
 
@@ -28,7 +28,7 @@ BLANK = 128  # gray where no patch of the table lies
 
 
 class Positions(NamedTuple):
-    """Where patches can be placed in a picture: x and y, in pixels.
+    """Positions of patches that can be placed in a picture: x and y, in pixels.
 
     Attributes:
         low: Smallest left and top edge.
@@ -92,28 +92,28 @@ class PlacedPatches:
         return np.concatenate([positions.low + at * positions.step, positions.size])
 
     def positions(self, picture: int) -> Positions | None:
-        """Where patches can be placed in a picture.
+        """Positions at which patches can be placed in a picture.
 
-        None unless its rows are a grid without gaps, of more than one patch: an image is then known
-        of every place between its edges.
+        None unless its rows are a grid without gaps, of more than one patch: images then cover
+        every location between its edges.
         """
         if picture not in self._positions:
             self._positions[picture] = self._positions_in(picture)
         return self._positions[picture]
 
     def _positions_in(self, picture: int) -> Positions | None:
-        own = self.boxes[self.picture == picture, :4]
-        if not self.offered or len(own) < 2 or (own[:, 2:] <= 0).any():
+        boxes = self.boxes[self.picture == picture, :4]
+        if not self.offered or len(boxes) < 2 or (boxes[:, 2:] <= 0).any():
             return None
-        edges = [np.unique(own[:, axis]) for axis in (0, 1)]
-        corners = len(np.unique(own[:, :2], axis=0))
-        full = len(own) == corners == len(edges[0]) * len(edges[1])
-        largest = own[:, 2:].max(0)
+        edges = [np.unique(boxes[:, axis]) for axis in (0, 1)]
+        corners = len(np.unique(boxes[:, :2], axis=0))
+        full = len(boxes) == corners == len(edges[0]) * len(edges[1])
+        largest = boxes[:, 2:].max(0)
         dense = all((np.diff(e) <= side).all() for e, side in zip(edges, largest))
-        if not full or not dense or (np.ptp(own[:, 2:], axis=0) > 1).any():  # 1: of rounding
+        if not full or not dense or (np.ptp(boxes[:, 2:], axis=0) > 1).any():  # 1: rounding
             return None
-        low, size = own[:, :2].min(0), own[0, 2:]
-        extent = (own[:, :2] + own[:, 2:]).max(0) - size - low
+        low, size = boxes[:, :2].min(0), boxes[0, 2:]
+        extent = (boxes[:, :2] + boxes[:, 2:]).max(0) - size - low
         step = np.maximum(1, -(-extent // (POSITIONS - 1)))
         return Positions(low, step, extent // step, size)
 
@@ -134,7 +134,7 @@ class PlacedPatches:
         low, step, last, size = positions
         at = np.clip(np.round((center - size / 2 - low) / step), 0, last).astype(np.int64)
         rows = np.flatnonzero(self.picture == picture)
-        # Box and center differ by the same offset, but for rounding of sizes.
+        # Box and center differ by the same offset, up to rounding of sizes.
         distance = (np.abs(self.boxes[rows, :2] - (low + at * step)) / size).max(1)
         if distance.min() <= CENTER_TOLERANCE:
             return int(rows[distance.argmin()])
@@ -142,7 +142,7 @@ class PlacedPatches:
         return first + int(at[1]) * POSITIONS + int(at[0])
 
     def patch_around(self, row: int, offset: Float[np.ndarray, " 2"]) -> int:
-        """The patch around a point that is given from the center of a row or placed patch.
+        """Patch around a point given relative to the center of a row or placed patch.
 
         Args:
             row: Row or placed patch.

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from scant.plotting.elements import Elements
 
 
-def figures(made: Elements) -> dict[str, Any]:
+def figures(elements: Elements) -> dict[str, Any]:
     """F1 by labels given, of this session and of the methods compared, and the pool."""
-    a, metadata = made.arrays, made.metadata
+    a, metadata = elements.arrays, elements.metadata
     labels = ("labels", "F1 on held-out rows")
-    drawn = {
-        "Label efficiency": made.lines(a["labels"], a["f1"], metadata["methods"], labels),
-        "The pool": made.groups(
+    result = {
+        "Label efficiency": elements.lines(a["labels"], a["f1"], metadata["methods"], labels),
+        "The pool": elements.groups(
             a["pool_xy"][:, 0],
             a["pool_xy"][:, 1],
             a["truth"],
@@ -22,8 +22,8 @@ def figures(made: Elements) -> dict[str, Any]:
             ("first principal component", "second principal component"),
         ),
     }
-    if made.has("compare_f1"):
-        drawn["Beside other methods"] = made.lines(
+    if elements.has("compare_f1"):
+        result["Beside other methods"] = elements.lines(
             a["labels"], a["compare_f1"], metadata["compared"], labels
         )
-    return drawn
+    return result

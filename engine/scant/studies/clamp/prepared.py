@@ -1,4 +1,4 @@
-"""A table prepared for a labeling session: pool, roles of its rows, start rows, checks."""
+"""Table prepared for a labeling session: pool, roles of its rows, start rows, checks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from scant.tables.images.pixels import pixels
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table, split and preprocessed.
+    """Split and preprocessed table.
 
     Attributes:
         settings: Settings of the run, with choices in place of `auto`.
         metadata: Metadata of the run.
         rows: The pool and the roles of its rows.
         device: Device of the models.
-        stored: Pictures of a restored session; None: they are made when they are needed.
+        stored: Pictures of a restored session; None: made on first use.
         notes: Notes on the table.
         roles: Role of each row of the table (`protocol.roles`).
         placed_x: Components of placed patches, by their numbers; see `add_placed`.
@@ -58,12 +58,12 @@ class Prepared:
 
     @property
     def spent(self) -> int:
-        """Labels of the budget that went to validation."""
+        """Number of labels of the budget used for validation."""
         return len(self.rows.validation) if self.settings.count_validation else 0
 
     @cached_property
     def region(self) -> LearnedRegion:
-        """Region of the whole pool; its labels are few."""
+        """Region of the whole pool, since labels are few."""
         return LearnedRegion(self.rows.x)
 
     @cached_property
@@ -90,8 +90,8 @@ class Prepared:
         """A row of the pool, or the number of a placed patch.
 
         Args:
-            value: The value that was sent.
-            name: Name of it, for the message.
+            value: Value that was sent.
+            name: Its name for the message.
 
         Raises:
             BadInput: It is no whole number, or there is no such patch.
@@ -124,8 +124,8 @@ class Prepared:
         if s.expert != "you":
             answers = rows.answerable
             return start_of(rows.pool.label, answers, s.start, s.seed, 0, rows.sought)[0]
-        whole = len(rows.answerable) == len(rows.askable)
-        return np.empty(0, dtype=np.int64) if whole else rows.answerable
+        all_labeled = len(rows.answerable) == len(rows.askable)
+        return np.empty(0, dtype=np.int64) if all_labeled else rows.answerable
 
     def session(self, repeat: int, method: str) -> ActiveLearner:
         """A new session with the start rows of a repeat."""

@@ -1,4 +1,4 @@
-"""What a labeling session has labeled as a plain classification, for rivals."""
+"""The labels of a session as a plain classification, for other tools."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from scant.studies.clamp.fitted import FittedClamp
 
 
 def comparison(fitted: FittedClamp, report: Report) -> Comparison | None:
-    """Components to the class, of the rows that were asked about; None of one class only."""
-    asked = np.array(fitted.active.rows, dtype=int)
+    """Classification of the queried rows by components; None with one class only."""
+    labeled = np.array(fitted.active.rows, dtype=int)
     y = np.array(fitted.active.labels, dtype=int)
     if len(set(y.tolist())) < 2:
         return None
     at, label = report.arrays["test_row"], report.arrays["test_label"].astype(int)
     each, sought = fitted.active.each.cpu().numpy()[at], fitted.data.rows.sought
     problem = Problem(
-        x=fitted.data.rows.x[asked],
+        x=fitted.data.rows.x[labeled],
         y=y,
         x_test=fitted.data.rows.x[at],
         y_test=label,

@@ -1,4 +1,4 @@
-"""The figures that a labeling session ends with: ours, others on the same budget, Table 4.1."""
+"""Report of a labeling session: its scores, others on the same budget, Table 4.1."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from scant.studies.published import printed
 
 Measured = Mapping[str, Sequence[Any]]
 SCORES = ("F1", "precision", "recall")
-NETWORKS = 1  # trained for the report: of more, a run would take minutes
-LIKE = "trenches, as published"  # the experiment that stands beside Table 4.1
+NETWORKS = 1  # trained for the report; more would take minutes
+LIKE = "trenches, as published"  # experiment compared with Table 4.1
 
 
 def write_report(
@@ -35,10 +35,10 @@ def write_report(
     """Metrics of the held-out rows, the methods compared, arrays for the page.
 
     Args:
-        fitted: The session, over for now.
-        snapshot: What a page shows of it.
-        measured: What came of every round, by name.
-        messages: Sentences for people, before those on the comparison.
+        fitted: The session.
+        snapshot: Its snapshot for the page.
+        measured: Values of every round, by name.
+        messages: Sentences before those on the comparison.
     """
     rows, p = fitted.data.rows, fitted.active.p.cpu().numpy()
     at = rows.scored if fitted.active.rows else rows.scored[:0]
@@ -91,25 +91,25 @@ def write_report(
 def compare(
     data: Prepared, measured: Measured
 ) -> tuple[list[Metric], Float[np.ndarray, "c s r 3"], list[str]]:
-    """Every method from several starts: metrics at the end, and curves.
+    """Compare methods from several starts: metrics at the end, and curves.
 
     Args:
         data: The pool.
-        measured: What came of every round, by name.
+        measured: Values of every round, by name.
 
     Returns:
         Metrics with their spread over the sessions; scores by method, session and round; a
-        sentence for people.
+        sentence.
     """
-    s, result = data.settings, measured
-    counts = [int(v) - data.spent for v in result["labels"]]  # to learn from
+    s, values = data.settings, measured
+    counts = [int(v) - data.spent for v in values["labels"]]  # to learn from
     if s.expert == "you" or not counts or not len(data.rows.scored):
         return [], np.empty((0, 1, len(counts), 3)), []
-    own = np.array(result[METHODS[0]], dtype=float)
-    curves = [own[None], np.array(result[METHODS[1]], dtype=float).transpose(1, 0, 2)]
+    run_curve = np.array(values[METHODS[0]], dtype=float)
+    curves = [run_curve[None], np.array(values[METHODS[1]], dtype=float).transpose(1, 0, 2)]
     if s.baselines:
         more = [baselines.active(data, r, counts) for r in range(1, s.repeats)]
-        curves[0] = np.stack([own, *more])
+        curves[0] = np.stack([run_curve, *more])
         curves.append(np.stack([baselines.linear(data, r, counts) for r in range(s.repeats)]))
         top = np.array(baselines.ceiling(data))
         curves.append(np.broadcast_to(top, (1, len(counts), 3)))
@@ -123,15 +123,15 @@ def compare(
             last = curve[:, -1, i]
             spread = float(last.std()) if len(last) > 1 else None
             metrics.append(Metric(name, score, float(last.mean()), spread, "baseline"))
-    gained = area(counts, curves[0][..., 0].mean(0) - curves[1][..., 0].mean(0))
-    metrics.append(Metric(COMPARED[0], "mean gain of F1 over random", gained, source="baseline"))
-    most = max(len(c) for c in curves)
+    gain = area(counts, curves[0][..., 0].mean(0) - curves[1][..., 0].mean(0))
+    metrics.append(Metric(COMPARED[0], "mean gain of F1 over random", gain, source="baseline"))
+    n_sessions = max(len(c) for c in curves)
     padded = np.stack(
-        [np.concatenate([c, np.repeat(c.mean(0)[None], most - len(c), 0)]) for c in curves]
+        [np.concatenate([c, np.repeat(c.mean(0)[None], n_sessions - len(c), 0)]) for c in curves]
     )
     message = (
         f"Between {counts[0]:,} and {counts[-1]:,} labels to learn from, active sampling changes "
-        f"F1 by {gained:+.3f} on average, compared with random sampling."
+        f"F1 by {gain:+.3f} on average, compared with random sampling."
     )
     return metrics, padded, [message] if len(counts) > 1 else []
 
@@ -146,25 +146,25 @@ def area(counts: list[int], gain: Float[np.ndarray, " r"]) -> float:
 def pictures(rows: Rows, predicted: Int[np.ndarray, " n"]) -> list[Metric]:
     """F1 of the verdicts on whole held-out pictures, of the class of interest.
 
-    A picture shows the rarer class where one of its patches does, and else the other.
+    A picture has the rarer class if one of its patches does, and else the other.
     """
     at = rows.scored
     if not rows.pool.pictures:
         return []
     rare, picture = rows_of.rarer(rows.pool), rows.pool.picture[at]
-    own = np.unique(picture)
-    true, taken = (
-        np.array([(of[picture == i] == rare).any() for i in own])
-        for of in (rows.pool.label[at], predicted[at])
+    numbers = np.unique(picture)
+    has_rare, predicted_rare = (
+        np.array([(values[picture == i] == rare).any() for i in numbers])
+        for values in (rows.pool.label[at], predicted[at])
     )
     if rare != rows.sought:
-        true, taken = ~true, ~taken
-    score = rows_of.scores(true.astype(int), taken.astype(int))[0]
+        has_rare, predicted_rare = ~has_rare, ~predicted_rare
+    score = rows_of.scores(has_rare.astype(int), predicted_rare.astype(int))[0]
     return [Metric("this run", "F1 of whole pictures", score)]
 
 
 def published() -> list[Metric]:
-    """Table 4.1, which is of other pictures."""
+    """Table 4.1, for other pictures."""
     return [
         Metric(f"{p.method} (published, other pictures)", p.metric, p.value, p.spread, "published")
         for p in printed("clamp", LIKE)

@@ -1,4 +1,4 @@
-"""Label-efficiency on pictures that are not confidential, beside Table 4.1 (Yousefi 2021)."""
+"""Label efficiency on pictures that are not confidential, beside Table 4.1 (Yousefi 2021)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEEDS, QUICK_SEEDS = 10, 2
 HOLE, SCREW = "hole", "screw"
 EACH_SEED: dict[str, Any] = {
     "repeats": 1,
-    "fixed_split": False,  # seeds are over pictures held out, too
+    "fixed_split": False,  # held-out pictures change with the seed, too
 }
 SESSION = EACH_SEED | {"start": 30, "budget": 230, "patience": 0}
 VARIES = "pictures held out and starts"  # between repeats
@@ -49,17 +49,17 @@ GAIN = "mean gain of F1"  # area between the curves over the range of labels
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Four methods on the same labels, over seeds that change starts and pictures held out.
 
-    Table 4.1 is of non-clamps at one picture without a clamp to four with one, and asks in the band
-    alone; it stands beside the experiment that does the same, with a network trained on as many
-    random patches. Its sessions end by the validation F1, as published. The others have clamps as
-    the class of interest, today's acquisition, and sessions of one length; where the extra "vision"
-    is installed, those of invented pictures are repeated with a network's features as inputs.
+    Table 4.1 is for non-clamps at one picture without a clamp to four with one, with queries in the
+    band alone. One experiment does the same, with a network trained on as many random patches; its
+    sessions end by the validation F1, as published. The others have clamps as the class of
+    interest, the current acquisition, and sessions of one length; if the extra "vision" is
+    installed, those of simulated pictures are repeated with a network's features as inputs.
 
     Args:
-        quick: Two seeds and 24 invented pictures in place of ten seeds and 80.
-        data: A folder with `clamp_standin_screws`: photographs of four places where a screw is, or
-            a hole. None: invented pictures alone.
-        fit: Not used here.
+        quick: Two seeds and 24 simulated pictures in place of ten seeds and 80.
+        data: Folder with `clamp_standin_screws`: photographs of four places with a screw or a
+            hole. None: simulated pictures alone.
+        fit: Not used.
     """
     kind: Any = study_class("clamp")
     cases = list(experiments(quick, data))
@@ -118,7 +118,7 @@ def session(
     Args:
         kind: The study.
         table: Patches.
-        values: Settings; one session a seed.
+        values: Settings; one session per seed.
     """
     settings = ClampSettings.parse(FIXED | values)
     assert isinstance(settings, ClampSettings)
@@ -126,7 +126,7 @@ def session(
     study.start_restart(0, 0, None)
     for _ in range(study.max_steps):
         study.step()
-        if study.patience:  # the session is to end
+        if study.patience:  # the session ends
             break
     _, scores, _ = compare(study.data, study.history.values)
     return [int(v) for v in study.history.values["labels"]], scores.mean(1)
@@ -148,28 +148,28 @@ def curves(kind: type[Study], table: pd.DataFrame, seeds: int, **values: Any) ->
 
 
 def screws(folder: Path) -> pd.DataFrame:
-    """400 places on 100 photographs of a board: what is looked for is a hole without its screw.
+    """400 places on 100 photographs of a board; holes without screws are of interest.
 
     Args:
-        folder: In which `clamp_standin_screws/site_crops_48.npz` lies.
+        folder: Folder of `clamp_standin_screws/site_crops_48.npz`.
 
     Raises:
-        BadInput: It does not.
+        BadInput: The file is missing.
     """
     path = folder / "clamp_standin_screws" / "site_crops_48.npz"
     if not path.is_file():
         raise BadInput(f"There is no file {path.name} in {path.parent}; name another folder.")
-    kept = np.load(path, allow_pickle=False)
-    side, site = kept["images"].shape[1], kept["site"].astype(int)
+    data = np.load(path, allow_pickle=False)
+    side, site = data["images"].shape[1], data["site"].astype(int)
     return pd.DataFrame(
         {
-            "label": np.where(kept["screw_present"].astype(bool), SCREW, HOLE),
-            "picture": [f"photograph {n:03}" for n in kept["image_number"]],
-            # Put side by side: between them is only board.
+            "label": np.where(data["screw_present"].astype(bool), SCREW, HOLE),
+            "picture": [f"photograph {n:03}" for n in data["image_number"]],
+            # Side by side; between them is only board.
             "left": side * (site % 2).astype(float),
             "top": side * (site // 2).astype(float),
             "size": float(side),
-            "image": [_png(image) for image in kept["images"]],
+            "image": [_png(image) for image in data["images"]],
         }
     )
 

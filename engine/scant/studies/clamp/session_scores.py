@@ -23,8 +23,8 @@ def measured(
 ) -> tuple[tuple[float, float, float], tuple[float, float], bool]:
     """F1, precision and recall; an interval of F1; and whether they are of held-out rows.
 
-    Held out are rows of the table and the person's checks. Where none of these is, or is predicted
-    as, the class of interest, the labels are predicted by cross-validation at the present
+    Held-out rows are those of the table and the person's checks. If none of them is, or is
+    predicted as, the class of interest, the labels are predicted by cross-validation at the present
     hyperparameters; queried rows are harder than average.
     """
     data, session = fitted.data, fitted.active
@@ -76,7 +76,7 @@ def by_folds(session: ActiveLearner) -> Int[np.ndarray, " n"]:
     for i in range(FOLDS):
         out = fold == i
         rest = session.model.refit(x[~out], label[~out])
-        for part, whole_of in zip(parts_of(rest), parts_of(session.model)):
-            part.a = whole_of.a[~out].clone()
+        for part, full in zip(parts_of(rest), parts_of(session.model)):
+            part.a = full.a[~out].clone()
         predicted[out] = probabilities(rest, x[out]).argmax(1)
     return np.asarray(predicted.cpu().numpy())

@@ -32,7 +32,7 @@ FIXED = {"n_components": COMPONENTS, "feature_extractor": HANDMADE}
 METHODS = ("GP, active", "GP, random")  # during the run
 COMPARED = (*METHODS, "logistic regression, active", "linear classifier, all labels")
 CNN = "convolutional network, random"
-QUEUE = 8  # patches that wait to be shown
+QUEUE = 8  # patches in the queue for display
 ROLES = ("pool", "validation", "test")
 
 
@@ -212,8 +212,8 @@ class ClampSettings(Settings):
 
     def names_of_classes(self) -> list[str]:
         """Names in `class_names`, the class of interest first; none if it is empty."""
-        given = str(self.class_names)
-        return [word.strip() for word in given.split(",")] if given.strip() else []
+        text = str(self.class_names)
+        return [name.strip() for name in text.split(",")] if text.strip() else []
 
     @property
     def method(self) -> str:
@@ -225,8 +225,8 @@ class ClampSettings(Settings):
         """Seed of the rows that are dropped and held out."""
         return int(self.data_seed if self.fixed_split else self.seed)
 
-    def spent(self, known: int) -> int:
-        """Number of labels of the budget that are used for validation, if `known` rows have one."""
+    def spent(self, n_labeled: int) -> int:
+        """Number of labels of the budget used for validation, if `n_labeled` rows have one."""
         if not self.count_validation:
             return 0
-        return min(round(self.validation_share * min(self.budget, known)), known // 2)
+        return min(round(self.validation_share * min(self.budget, n_labeled)), n_labeled // 2)

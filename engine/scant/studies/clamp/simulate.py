@@ -1,8 +1,8 @@
 """Simulated photographs of pipe joints in trenches: with a clamp of one of three kinds, or none.
 
-A picture has 1280 x 720 pixels and is cut into patches, which are labeled by how much of a clamp
-they hold (`drawing` draws it). After Yousefi (2021), Figs. 4.1, 4.2 and 4.6; nothing of them is
-copied.
+A picture has 1280 x 720 pixels and is cut into patches, labeled by the share of a clamp that they
+hold (`drawing` draws it). Figs. 4.1, 4.2 and 4.6 of Yousefi (2021) are the model; nothing of them
+is copied.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from scant.tables.images.cutting import Cut, cut, table_of
 WIDTH, HEIGHT = 1280, 720
 KINDS = tuple(drawing.CLAMPS)
 SCALE = 2  # pictures are drawn at half their size and enlarged, as a lens would blur them
-HELD = 0.3  # of a clamp's area: a patch that holds as much counts as showing it
+HELD = 0.3  # minimum share of a clamp's area in a patch that counts as a clamp
 WITHOUT = 0.15  # share of pictures that have no clamp
 DEMO, LARGE, MANY = 88, 80, 143  # pictures
-CLAMPED = 24  # pictures of the demonstration that have clamps, of one kind: few labels can tell it
+CLAMPED = 24  # pictures of the demonstration with clamps, of one kind: few labels suffice
 VERSION = 1  # of the pictures: raise it when they change, so that cached ones are not used
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A photograph, and where its clamps are.
+    """A photograph, and masks of its clamps.
 
     Attributes:
         image: Red, green, blue.
-        clamps: One plane a clamp, true where it is; at the same size.
-        kinds: Of `KINDS`, one a clamp.
+        clamps: One mask per clamp, of the same size.
+        kinds: Kind of each clamp, from `KINDS`.
     """
 
     image: UInt8[np.ndarray, "h w 3"]
@@ -86,19 +86,19 @@ def patches(seed: int, count: int, clamped: int | None = None) -> pd.DataFrame:
     """
 
     def labeled(number: int) -> tuple[list[Cut], list[str | None]]:
-        made = picture(seed, number, None if clamped is None else number < clamped)
-        cuts = cut(made.image, f"trench {number + 1:02}")
-        clamps = [holds(made, one.left, one.top, one.size) for one in cuts]
+        photograph = picture(seed, number, None if clamped is None else number < clamped)
+        cuts = cut(photograph.image, f"trench {number + 1:02}")
+        clamps = [holds(photograph, one.left, one.top, one.size) for one in cuts]
         return cuts, [CLAMP if clamp else NO_CLAMP for clamp in clamps]
 
     cuts, labels = zip(*on_all_cores(labeled, range(count)))
     return table_of(list(chain(*cuts)), list(chain(*labels)))
 
 
-def holds(made: Picture, left: int, top: int, size: int) -> bool:
-    """Whether a square holds most of a clamp."""
-    inside = made.clamps[:, top : top + size, left : left + size].sum((1, 2))
-    return bool((inside >= HELD * made.clamps.sum((1, 2))).any()) if len(inside) else False
+def holds(photograph: Picture, left: int, top: int, size: int) -> bool:
+    """Return True if a square holds enough of a clamp."""
+    inside = photograph.clamps[:, top : top + size, left : left + size].sum((1, 2))
+    return bool((inside >= HELD * photograph.clamps.sum((1, 2))).any()) if len(inside) else False
 
 
 def picture(seed: int, number: int, clamped: bool | None = None) -> Picture:
@@ -116,13 +116,13 @@ def picture(seed: int, number: int, clamped: bool | None = None) -> Picture:
     sides = rng.permutation([-1.0, 1.0])[: _number(rng, clamped)]
     kind = "plastic pinch" if clamped else KINDS[int(rng.integers(len(KINDS)))]
     for side in sides:
-        place = at + side * (reach + rng.uniform(0.5, 1.3) * radius)
-        box, where = drawing.box(along - place, across, 2.7 * radius), np.zeros((h, w), dtype=bool)
-        rgb[box], where[box] = drawing.CLAMPS[kind](
-            rng, rgb[box], along[box] - place, across[box], radius
+        center = at + side * (reach + rng.uniform(0.5, 1.3) * radius)
+        box, mask = drawing.box(along - center, across, 2.7 * radius), np.zeros((h, w), dtype=bool)
+        rgb[box], mask[box] = drawing.CLAMPS[kind](
+            rng, rgb[box], along[box] - center, across[box], radius
         )
-        if where.any():
-            clamps.append(where)
+        if mask.any():
+            clamps.append(mask)
             kinds.append(kind)
     rgb = drawing.dirt(rng, rgb, across, radius)
     rgb = drawing.light(rng, rgb)
@@ -134,6 +134,6 @@ def picture(seed: int, number: int, clamped: bool | None = None) -> Picture:
 
 
 def _number(rng: np.random.Generator, clamped: bool | None) -> int:
-    """Clamps of a picture."""
+    """Number of clamps of a picture."""
     without = WITHOUT if clamped is None else float(not clamped)
     return 0 if rng.uniform() < without else (2 if rng.uniform() < 0.2 else 1)

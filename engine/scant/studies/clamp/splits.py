@@ -57,12 +57,12 @@ class Rows:
 
     @property
     def askable(self) -> Int[np.ndarray, " a"]:
-        """Rows that may be asked about."""
+        """Rows that can be queried."""
         return np.flatnonzero(self.role == MAY_BE_ASKED)
 
     @property
     def answerable(self) -> Int[np.ndarray, " a"]:
-        """Rows that may be asked about and have a label in the table."""
+        """Rows that can be queried and have a label in the table."""
         return np.flatnonzero((self.role == MAY_BE_ASKED) & (self.pool.label != UNKNOWN))
 
     @property
@@ -78,12 +78,12 @@ class Rows:
 
     @property
     def sought(self) -> int:
-        """The number of the class of interest."""
+        """Number of the class of interest."""
         return len(self.pool.classes) - 1
 
 
 def settled(settings: ClampSettings, pool: PatchPool) -> tuple[ClampSettings, Choices]:
-    """Settings with an expert and an acquisition in place of `auto`, and why."""
+    """Replace `auto` by an expert and an acquisition; return settings and reasons."""
     chosen: dict[str, Choice] = {}
     if settings.expert == AUTO:
         rows = {name: int((pool.label == c).sum()) for c, name in enumerate(pool.classes)}
@@ -95,7 +95,7 @@ def settled(settings: ClampSettings, pool: PatchPool) -> tuple[ClampSettings, Ch
 
 
 def check(settings: ClampSettings, table: pd.DataFrame, name: str) -> None:
-    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    """Reject a table that these settings cannot learn (`Entry.check`)."""
     rows = class_counts(table, settings.positive_class, settings.names_of_classes(), name)
     expert = expert_for(rows, len(table)).value if settings.expert == AUTO else settings.expert
     if expert == "simulated":
@@ -103,7 +103,7 @@ def check(settings: ClampSettings, table: pd.DataFrame, name: str) -> None:
 
 
 def _check_answers(rows: Mapping[str, int], name: str) -> None:
-    """Refuse labels of fewer than two classes, from which a simulated expert cannot answer."""
+    """Reject labels of fewer than two classes, which a simulated expert cannot use."""
     labeled = [label for label, count in rows.items() if count]
     if len(labeled) < 2:
         has = f"only labels {labeled[0]!r}" if labeled else "no labels"
@@ -122,26 +122,28 @@ def prepare(settings: ClampSettings, pool: PatchPool, marked: np.ndarray | None 
         marked: Marks of its rows (`scant.studies.split.marks`).
 
     Raises:
-        BadInput: A simulated expert has no labels, or of one class only; the table lacks the
-            features that were set.
+        BadInput: A simulated expert has labels of fewer than two classes, or the table lacks
+            the features that were set.
     """
     simulated = settings.expert == "simulated"
     counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
     if simulated:
         _check_answers(dict(zip(pool.classes, counts.tolist())), "The table")
-    kept = thinned(settings, pool)
-    own = take(pool, kept)
-    role = roles(settings, own, None if marked is None else marked[kept])
-    given, x = inputs_of(settings, pool)  # of all rows, so that the cache serves every split
-    x = x[kept]
+    selected = thinned(settings, pool)
+    session_pool = take(pool, selected)
+    role = roles(settings, session_pool, None if marked is None else marked[selected])
+    given, x = inputs_of(settings, pool)  # all rows, so that one cache serves every split
+    x = x[selected]
     scaling = Scaling.fit(x, settings.n_components)
-    rows = Rows(own, kept, role, given, scaling, scaling.transform(x))
-    known = np.bincount(own.label[rows.answerable], minlength=len(own.classes))
-    lost = np.flatnonzero((known == 0) & (counts > 0))
-    if simulated and len(lost):
+    rows = Rows(session_pool, selected, role, given, scaling, scaling.transform(x))
+    n_labeled = np.bincount(
+        session_pool.label[rows.answerable], minlength=len(session_pool.classes)
+    )
+    missing = np.flatnonzero((n_labeled == 0) & (counts > 0))
+    if simulated and len(missing):
         raise BadInput(
-            f"No row of class {own.classes[int(lost[0])]!r} is left to learn from beside those "
-            "held out; hold out less, or set a smaller 'imbalance'."
+            f"No row of class {session_pool.classes[int(missing[0])]!r} is left to learn from "
+            "beside those held out; hold out less, or set a smaller 'imbalance'."
         )
     by_validation = settings.stop_rule == VALIDATION_F1 and settings.patience > 0
     if simulated and by_validation and not len(rows.validation):
@@ -158,14 +160,14 @@ def thinned(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " m"]:
     Patches are dropped, or whole pictures (`imbalance_by`). A picture shows the rarer of two
     classes if one of its patches does, and counts as the other class if none does.
     """
-    every, sought = np.arange(len(pool)), len(pool.classes) - 1
+    all_rows, sought = np.arange(len(pool)), len(pool.classes) - 1
     if not settings.imbalance:
-        return every
+        return all_rows
     shows = pool.label == sought
     rng = np.random.default_rng([settings.split_seed, 61])
     if settings.imbalance_by != BY_PICTURE:
         return np.setdiff1d(
-            every,
+            all_rows,
             _surplus(
                 rng, np.flatnonzero((pool.label != UNKNOWN) & ~shows), np.flatnonzero(shows),
                 settings.imbalance,
@@ -179,7 +181,7 @@ def thinned(settings: ClampSettings, pool: PatchPool) -> Int[np.ndarray, " m"]:
 
 
 def rarer(pool: PatchPool) -> int:
-    """The class that tells pictures apart: the rarer of two, of more the one of interest."""
+    """Class that separates pictures: the rarer of two, or the class of interest of more."""
     if len(pool.classes) > 2:
         return len(pool.classes) - 1
     counts = np.bincount(pool.label[pool.label != UNKNOWN], minlength=2)
@@ -189,21 +191,21 @@ def rarer(pool: PatchPool) -> int:
 def _surplus(
     rng: np.random.Generator,
     other: Int[np.ndarray, " a"],
-    wanted: Int[np.ndarray, " b"],
+    interest: Int[np.ndarray, " b"],
     ratio: float,
 ) -> Int[np.ndarray, " d"]:
-    """Rows to drop at random, so that there are `ratio` others to one wanted."""
-    if not len(other) or not len(wanted):
+    """Rows to drop at random, so that there are `ratio` others to one of interest."""
+    if not len(other) or not len(interest):
         return other[:0]
-    most = max(1, int(len(other) / ratio))
-    dropped = rng.permutation(wanted)[most:]
-    if len(wanted) < most:
-        dropped = rng.permutation(other)[max(1, round(len(wanted) * ratio)) :]
+    max_interest = max(1, int(len(other) / ratio))
+    dropped = rng.permutation(interest)[max_interest:]
+    if len(interest) < max_interest:
+        dropped = rng.permutation(other)[max(1, round(len(interest) * ratio)) :]
     return dropped
 
 
 def take(pool: PatchPool, rows: Int[np.ndarray, " m"]) -> PatchPool:
-    """Some rows of a pool."""
+    """Select rows of a pool."""
     return replace(
         pool,
         label=pool.label[rows],
@@ -223,25 +225,25 @@ def roles(
     table has enough labels.
     """
     role = np.zeros(len(pool), dtype=np.int64)
-    known = pool.label != UNKNOWN
-    if settings.expert == "you" and known.sum() < ENOUGH:
+    labeled = pool.label != UNKNOWN
+    if settings.expert == "you" and labeled.sum() < ENOUGH:
         return role
     if marked is not None and (marked != TRAIN).any():
-        role[(marked == HELD_OUT) & known] = TEST
-        role[(marked == VALIDATED) & known] = VALIDATION
+        role[(marked == HELD_OUT) & labeled] = TEST
+        role[(marked == VALIDATED) & labeled] = VALIDATION
         return role
     rng = np.random.default_rng([settings.split_seed, 62])
     holding = np.unique(pool.picture[pool.label == rarer(pool)])
     share = 0.0 if settings.count_validation else settings.validation_share
-    for pictures in (holding, np.setdiff1d(np.unique(pool.picture[known]), holding)):
-        mixed = rng.permutation(pictures)
-        test = round(settings.test_share * len(mixed))
-        spared = test + round(share * len(mixed))
-        role[np.isin(pool.picture, mixed[:test]) & known] = TEST
-        role[np.isin(pool.picture, mixed[test:spared]) & known] = VALIDATION
+    for pictures in (holding, np.setdiff1d(np.unique(pool.picture[labeled]), holding)):
+        shuffled = rng.permutation(pictures)
+        test = round(settings.test_share * len(shuffled))
+        spared = test + round(share * len(shuffled))
+        role[np.isin(pool.picture, shuffled[:test]) & labeled] = TEST
+        role[np.isin(pool.picture, shuffled[test:spared]) & labeled] = VALIDATION
     if settings.expert != "you":  # a person's checks are drawn while labels arrive
-        left = np.flatnonzero((role == MAY_BE_ASKED) & known)
-        role[rng.permutation(left)[: settings.spent(len(left))]] = VALIDATION
+        candidates = np.flatnonzero((role == MAY_BE_ASKED) & labeled)
+        role[rng.permutation(candidates)[: settings.spent(len(candidates))]] = VALIDATION
     return role
 
 
@@ -260,9 +262,9 @@ def scores(
 def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
     """Notes on how the table is used."""
     pool, messages = rows.pool, []
-    known = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
+    n_labeled = np.bincount(pool.label[pool.label != UNKNOWN], minlength=len(pool.classes))
     if len(rows.row) < table_rows:
-        each = ", ".join(f"{name} {n:,}" for n, name in zip(known, pool.classes))
+        each = ", ".join(f"{name} {n:,}" for n, name in zip(n_labeled, pool.classes))
         messages.append(
             f"Rows left out: {table_rows - len(rows.row):,}; used of each class: {each}."
         )
@@ -286,10 +288,10 @@ def notes(settings: ClampSettings, rows: Rows, table_rows: int) -> list[str]:
         messages.append(
             "No labeled row is held out, so the scores are those of the training labels."
         )
-    kept = rows.scaling.share[: rows.x.shape[1]].sum()
+    explained = rows.scaling.share[: rows.x.shape[1]].sum()
     messages.append(
         f"The classifier is given {rows.x.shape[1]} principal components of "
-        f"{len(rows.scaling.mean):,} features ({rows.given}), which hold {kept:.0%} of their "
+        f"{len(rows.scaling.mean):,} features ({rows.given}), which hold {explained:.0%} of their "
         "variance."
     )
     if settings.feature_extractor == FEATURES[0] and rows.given == HANDMADE:

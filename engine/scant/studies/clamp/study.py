@@ -1,7 +1,7 @@
-"""Clamps: a labeling session with a Gaussian process that asks (Yousefi 2021, chapter 4).
+"""Clamps: active labeling sessions with a Gaussian process (Yousefi 2021, chapter 4).
 
-With a simulated expert one round is: answer the batch, learn, score, ask again. Sessions with
-random queries run beside it on the same number of labels. With a person the run prepares the pool
+With a simulated expert, a round answers the batch, fits, scores and queries again. Sessions with
+random queries run beside it on the same number of labels. With a person, the run prepares the pool
 and ends; further queries go to the fitted study (`explore("ask")`).
 """
 
@@ -35,13 +35,13 @@ TURN = 0.25  # seconds at most that a slow simulated expert keeps the run waitin
 
 
 class Study:
-    """One labeling session on one pool (see `scant.studies.protocol.Study` for how it is
-    driven)."""
+    """One labeling session on one pool (see the interface
+    `scant.studies.protocol.Study`)."""
 
     deadline: Deadline = NEVER
     search_share = TRAINING_SHARE
     scored = True
-    results: Callable[[Report], None] | None = None  # a session shows all that it has
+    results: Callable[[Report], None] | None = None  # a session always shows all of its results
     earlier = None
     restarts = 1
     stages = 1
@@ -54,7 +54,7 @@ class Study:
         device: torch.device,
         present: FittedClamp | None = None,
     ) -> None:
-        """A session on a table, or one that is restored (`present`)."""
+        """Session on a table, or a restored one (`present`)."""
         if present is None:
             data = prepare(settings, required("clamp", table), device)
             present = FittedClamp(data, data.session(0, data.settings.method))
@@ -65,7 +65,7 @@ class Study:
         self.random: list[ActiveLearner] = []
         self.history = History()
         self.chunk = s.batch_size
-        self.scheduled = True  # it ends with its budget; a person's has one step, and then waits
+        self.scheduled = True  # it ends with its budget; with a person, after one step
         if s.expert == "you":
             self.max_steps = 1
             return
@@ -76,7 +76,7 @@ class Study:
 
     @property
     def active(self) -> ActiveLearner:
-        """The session with the acquisition function of the settings."""
+        """Learner with the acquisition function of the settings."""
         return self.present.active
 
     @property
@@ -86,14 +86,14 @@ class Study:
 
     @property
     def patience(self) -> int:
-        """1 where the session is to end: nothing is left to ask, or the advice is to stop."""
+        """1 if the session should end: nothing is left to query, or the advice is to stop."""
         if self.settings.expert == "you" or not len(self.history):
             return 0
         return int(self.exhausted or (self.settings.patience > 0 and self.settled))
 
     @property
     def settled(self) -> bool:
-        """Whether the session may end, by the setting `stop_rule` over `patience` batches."""
+        """True if the session may end, by the setting `stop_rule` over `patience` batches."""
         if self.settings.stop_rule != VALIDATION_F1:
             return self.advice().stop
         f1, window = self.history.values["validation_f1"], self.settings.patience
@@ -101,20 +101,20 @@ class Study:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no patch lies in the band of a strict acquisition, before the budget is used."""
+        """True if no patch lies in the band of a strict acquisition, before the budget is used."""
         session = self.active
         strict = session.method == STRICT and bool(session.rows)
         return strict and not session.pending and len(session.rows) < self.most
 
     @property
     def reason(self) -> str:
-        """Why the session is over."""
+        """Reason why the session is over."""
         spent = 0 < self.most <= len(self.active.rows)
         return self._ended or (f"All {self.most:,} labels of the budget are used." if spent else "")
 
     @property
     def _ended(self) -> str:
-        """Why the session is over, for now or by the advice, with labels left in its budget."""
+        """Reason why the session is over, with labels left in its budget; empty if it is not."""
         if self.settings.expert == "you":
             return "The pool is prepared; it waits for your labels."
         if self.exhausted:
@@ -140,17 +140,17 @@ class Study:
             return self._begin()
         if not self.active.rows:
             return self._round(self.data.first.tolist())
-        now = self.active.pending[: self.chunk]
+        answered = self.active.pending[: self.chunk]
         if s.pace:
-            time.sleep(len(now) / s.pace)
-        if len(now) == len(self.active.pending):
-            return self._round(now)
-        self._answer(self.active, now)
-        self.active.pending = self.active.pending[len(now) :]
+            time.sleep(len(answered) / s.pace)
+        if len(answered) == len(self.active.pending):
+            return self._round(answered)
+        self._answer(self.active, answered)
+        self.active.pending = self.active.pending[len(answered) :]
         return self._scored_step()
 
     def _begin(self) -> Step:
-        """Learn from the labels in the table; then it is the person's turn."""
+        """Fit to the labels in the table, before those of the person."""
         session = self.active
         if len(self.data.first):
             self._answer(session, self.data.first.tolist())
@@ -158,21 +158,21 @@ class Study:
             self.history.record(self.data, session, self.random)
         return Step(session.evidence if session.rows else 0.0, float("nan"))
 
-    def _answer(self, session: ActiveLearner, which: list[int]) -> None:
-        session.answer(which, [int(c) for c in self.data.rows.pool.label[which]])
+    def _answer(self, session: ActiveLearner, rows: list[int]) -> None:
+        session.answer(rows, [int(c) for c in self.data.rows.pool.label[rows]])
 
     def _round(self, answered: list[int]) -> Step:
-        """Learn from new labels, score, and query again; random sessions likewise."""
+        """Fit to new labels, score, and query again; random sessions likewise."""
         s, session = self.settings, self.active
         self._answer(session, answered)
         session.fit()
         count = len(session.rows)
-        # When the budget is spent, the queue is what further labels would be asked for.
+        # When the budget is spent, the queue has the rows of further labels.
         session.ask(min(s.batch_size, self.most - count) or s.batch_size)
         for other in self.random:
             assert other.order is not None
-            first = other.order[max(len(other.rows), 0) : count].tolist()
-            self._answer(other, first)
+            rows = other.order[max(len(other.rows), 0) : count].tolist()
+            self._answer(other, rows)
             if len(set(other.labels)) > 1:
                 other.fit()
         self.history.record(self.data, session, self.random)
@@ -183,10 +183,10 @@ class Study:
         return Step(self.active.evidence, self.history.score(validated))
 
     def advice(self) -> stopping.Advice:
-        """Whether to go on, by the rounds so far."""
+        """Advice on going on, from the rounds so far."""
         return advised(self.active, self.history.changes, self.settings)
 
-    # --- what the loop keeps --------------------------------------------------------------------
+    # --- state for the training loop ------------------------------------------------------------
 
     def parameters(self) -> Tensors:
         """All labels and scores, so that a session can continue."""
@@ -205,7 +205,7 @@ class Study:
         self.history.load(part(parameters, "measured."))
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Everything that a page shows of the session as it is (see the catalog)."""
+        """Arrays of the catalog entry for the current session."""
         session, rows = self.active, self.data.rows
         queue = np.array(session.pending[:QUEUE], dtype=np.int64)
         p = session.p.cpu().numpy()
@@ -230,7 +230,7 @@ class Study:
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.clamp.report import write_report
 
-        # The last round, not the one of the best score: no label is thrown away.
+        # The last round, not the one of the best score, so that no label is lost.
         if not len(self.history) and self.settings.expert != "you":
             self.start_restart(0, 0, None)
             self.load(max(restarts, key=lambda pair: pair[0])[1], {})
@@ -263,7 +263,7 @@ class Study:
         return list(self.data.rows.pool.features) if self.data.rows.given == "columns" else []
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        """Methods that predict, then their limits (`scant.events.Report.limits`)."""
         several = (
             "Each class has its own classifier against the rest; their probabilities are "
             "normalized."
@@ -273,19 +273,19 @@ class Study:
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the class that each row is taken for, and its probability.
+        """Add the predicted class of each row, and its probability, to the table.
 
         The class is called `label`, or `predicted` where the table has labels.
 
         Raises:
-            BadInput: A column is absent, or images are; nothing has been labeled.
+            BadInput: A column or images are absent, or nothing is labeled.
         """
         from scant.studies.clamp.explore import predictions
 
         return predictions(self.data, self.active, table)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
-        """Answers "ask", "patch" and "picture" (see the catalog)."""
+        """Answer "ask", "patch" and "picture" (see the catalog)."""
         from scant.studies.clamp.explore import answer
 
         return answer(self.present, question, query)

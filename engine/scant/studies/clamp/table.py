@@ -1,8 +1,8 @@
-"""Pools of patches that wait for a label, as a table and as arrays.
+"""Pools of patches to label, as a table and as arrays.
 
 A row is one patch: its `label` (two classes or more; most cells are empty), the `picture` that it
-is part of with its place there (`left`, `top`, `size` and, where it is no square, `height`; pixels
-of the picture as it was given, whose size is `picture_width` and `picture_height`), its `image` (a
+is part of, its location there (`left`, `top`, `size` and, if it is no square, `height`; pixels of
+the original picture, whose size is `picture_width` and `picture_height`), its `image` (a
 JPEG or PNG file in base64, so that a CSV file can hold it) and, or instead, any numeric features.
 `whole` is the picture itself, reduced, in one of its rows.
 """
@@ -30,7 +30,7 @@ from scant.tables.schema import Column, RowNumbers, TableSchema
 
 SIZE = (1280, 720)  # of a picture, pixels, as published
 CLAMP, NO_CLAMP = "clamp", "no clamp"
-SOUGHT = "of interest"  # a class that nobody has named
+SOUGHT = "of interest"  # name of an unnamed class of interest
 UNKNOWN = -1  # label of an unlabeled row
 PLACE = ("left", "top", "size", "height", "picture_width", "picture_height")
 MOST_CLASSES = 12
@@ -146,20 +146,20 @@ class PatchPool:
         """
         at = np.arange(len(frame)) if rows is None else np.asarray(rows)
         labels = _text(frame, "label")
-        own = _classes(labels, positive, name, named) if classes is None else list(classes)
-        label = pd.Index(own, dtype=object).get_indexer(pd.Index(labels, dtype=object))
+        class_names = _classes(labels, positive, name, named) if classes is None else list(classes)
+        label = pd.Index(class_names, dtype=object).get_indexer(pd.Index(labels, dtype=object))
         picture, pictures = np.arange(len(frame)), list[str]()
         if "picture" in frame and len(frame):
-            names = [w or f"row {at[i]}" for i, w in enumerate(_text(frame, "picture"))]
+            names = [text or f"row {at[i]}" for i, text in enumerate(_text(frame, "picture"))]
             picture, of_pictures = pd.factorize(np.array(names, dtype=object))
             pictures = of_pictures.tolist()
-        place = _places(frame, picture, name, at)
+        locations = _locations(frame, picture, name, at)
         columns = _numeric(frame) if features is None else list(features)
         matrix = finite(frame, columns, name, at)
-        kept = np.ones(len(columns), dtype=bool)
+        varies = np.ones(len(columns), dtype=bool)
         if features is None and len(frame):
-            kept = np.ptp(matrix, axis=0) > 0
-        columns = [c for c, k in zip(columns, kept) if k]
+            varies = np.ptp(matrix, axis=0) > 0
+        columns = [c for c, k in zip(columns, varies) if k]
         images = _images(frame, name, at)
         if not images and not columns:
             raise BadInput(
@@ -167,25 +167,28 @@ class PatchPool:
             )
         wholes = {
             int(picture[i]): content
-            for i, content in enumerate(_files(frame, "whole", name, at, gaps=True))
+            for i, content in enumerate(_files(frame, "whole", name, at, allow_empty=True))
             if content
         }
         return cls(
-            own, label, pictures, picture, place, images,
-            matrix[:, kept], columns, wholes if pictures else {},
+            class_names, label, pictures, picture, locations, images,
+            matrix[:, varies], columns, wholes if pictures else {},
         )  # fmt: skip
 
 
 def class_counts(
     frame: pd.DataFrame, positive: str, named: Sequence[str], name: str
 ) -> dict[str, int]:
-    """Rows of each class, without a look at the images.
+    """Number of rows of each class, without reading images.
 
     Raises:
-        BadInput: There are too many classes, or others than those named.
+        BadInput: There are too many classes, or others than the named ones.
     """
     labels = _text(frame, "label")
-    return {own: labels.count(own) for own in _classes(labels, positive, name, named)}
+    return {
+        class_name: labels.count(class_name)
+        for class_name in _classes(labels, positive, name, named)
+    }
 
 
 def _text(frame: pd.DataFrame, column: str) -> list[str]:
@@ -198,7 +201,7 @@ def _text(frame: pd.DataFrame, column: str) -> list[str]:
 def _classes(
     labels: Sequence[str], positive: str, name: str, named: Sequence[str] = ()
 ) -> list[str]:
-    """The classes: by decreasing numbers of rows, the class of interest last."""
+    """Classes by decreasing numbers of rows, the class of interest last."""
     counts = Counter(filter(None, labels))
     if len(counts) > MOST_CLASSES:
         raise BadInput(
@@ -206,78 +209,80 @@ def _classes(
             f"an expert can choose between {MOST_CLASSES} at most; merge some, or empty their "
             "cells."
         )
-    strange = [word for word in counts if word not in named]
-    if named and strange:
+    unnamed = [label for label in counts if label not in named]
+    if named and unnamed:
         raise BadInput(
             f"Setting 'class_names' is {listed(list(named))} and the table has labels "
-            f"{listed(strange)}; name these too."
+            f"{listed(unnamed)}; name these too."
         )
-    every = [*sorted(counts, key=lambda word: (-counts[word], word))]
-    every += [word for word in named if word not in counts]
-    if positive and len(every) >= 2 and positive not in every:
+    classes = [*sorted(counts, key=lambda label: (-counts[label], label))]
+    classes += [label for label in named if label not in counts]
+    if positive and len(classes) >= 2 and positive not in classes:
         raise BadInput(
-            f"Setting 'positive_class' is {positive!r} and the labels are {listed(every)}; "
+            f"Setting 'positive_class' is {positive!r} and the labels are {listed(classes)}; "
             "choose one of them."
         )
-    if not every:
-        wanted = positive or SOUGHT
-        return [_OPPOSITE.get(wanted, f"not {wanted}"), wanted]
-    if len(every) == 1:
-        (only,) = every
+    if not classes:
+        interest = positive or SOUGHT
+        return [_OPPOSITE.get(interest, f"not {interest}"), interest]
+    if len(classes) == 1:
+        (only,) = classes
         other = positive if positive and positive != only else _OPPOSITE.get(only, f"not {only}")
-        every = [only, other]
-    known = [w for w in every if w.lower() in _POSITIVE]
-    wanted = positive or (named[0] if named else known[0] if len(known) == 1 else "")
-    if not wanted:
-        # "leak" alone: leaks are looked for, and not what is none
-        wanted = every[0] if len(counts) == 1 else every[-1]
-    return [*(w for w in every if w != wanted), wanted]
+        classes = [only, other]
+    positives = [label for label in classes if label.lower() in _POSITIVE]
+    interest = positive or (named[0] if named else positives[0] if len(positives) == 1 else "")
+    if not interest:
+        # "leak" alone: leaks are of interest, not their absence
+        interest = classes[0] if len(counts) == 1 else classes[-1]
+    return [*(label for label in classes if label != interest), interest]
 
 
 def _numeric(frame: pd.DataFrame) -> list[str]:
-    own = {c.name for c in TABLE.columns} | set(_place_columns(frame)) | set(PLACE[:3])
-    return [str(c) for c in frame if c not in own and pd.api.types.is_numeric_dtype(frame[c])]
+    reserved = {c.name for c in TABLE.columns} | set(_location_columns(frame)) | set(PLACE[:3])
+    return [str(c) for c in frame if c not in reserved and pd.api.types.is_numeric_dtype(frame[c])]
 
 
-def _place_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Columns of places; without a corner, a height is an ordinary feature."""
-    every = PLACE if {"left", "top"} <= set(frame) else PLACE[:3]
-    return tuple(c for c in every if c in frame)
+def _location_columns(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Columns of locations; without a corner, a height is an ordinary feature."""
+    candidates = PLACE if {"left", "top"} <= set(frame) else PLACE[:3]
+    return tuple(c for c in candidates if c in frame)
 
 
-def _places(
+def _locations(
     frame: pd.DataFrame,
     picture: Int[np.ndarray, " n"],
     name: str,
     at: Int[np.ndarray, " n"],
 ) -> Int[np.ndarray, "n 6"]:
-    there = _place_columns(frame)
-    place = np.zeros((len(frame), len(PLACE)), dtype=np.int64)
-    for column in there:
+    present = _location_columns(frame)
+    locations = np.zeros((len(frame), len(PLACE)), dtype=np.int64)
+    for column in present:
         values = finite(frame, [column], name, at)[:, 0].round()
-        place[:, PLACE.index(column)] = np.clip(values, -MOST_PIXELS, MOST_PIXELS).astype(np.int64)
-    if "height" not in there:
-        place[:, 3] = place[:, 2]
-    if "picture_width" not in there:
-        place[:, 4:] = _as_published(place, picture)
-    return place
+        locations[:, PLACE.index(column)] = np.clip(values, -MOST_PIXELS, MOST_PIXELS).astype(
+            np.int64
+        )
+    if "height" not in present:
+        locations[:, 3] = locations[:, 2]
+    if "picture_width" not in present:
+        locations[:, 4:] = _as_published(locations, picture)
+    return locations
 
 
 def _as_published(
-    place: Int[np.ndarray, "n 6"], picture: Int[np.ndarray, " n"]
+    locations: Int[np.ndarray, "n 6"], picture: Int[np.ndarray, " n"]
 ) -> Int[np.ndarray, "n 2"]:
-    """Sizes of pictures in older tables, which do not state them: 1280 x 720, or upright."""
-    sizes = np.zeros((len(place), 2), dtype=np.int64)
+    """Sizes of pictures in older tables without them: 1280 x 720, or upright."""
+    sizes = np.zeros((len(locations), 2), dtype=np.int64)
     step = SIDE // 2
-    if not len(place) or (place[:, 2] != SIDE).any() or (place[:, :2] % step).any():
+    if not len(locations) or (locations[:, 2] != SIDE).any() or (locations[:, :2] % step).any():
         return sizes
     for number in np.unique(picture):
-        own = picture == number
-        right, bottom = (place[own, :2] + SIDE).max(0)
+        in_picture = picture == number
+        right, bottom = (locations[in_picture, :2] + SIDE).max(0)
         if right <= SIZE[0] and bottom <= SIZE[1]:
-            sizes[own] = SIZE
+            sizes[in_picture] = SIZE
         elif right <= SIZE[1] and bottom <= SIZE[0]:
-            sizes[own] = SIZE[::-1]
+            sizes[in_picture] = SIZE[::-1]
     return sizes
 
 
@@ -286,24 +291,28 @@ def _images(frame: pd.DataFrame, name: str, at: Int[np.ndarray, " n"]) -> list[b
 
 
 def _files(
-    frame: pd.DataFrame, column: str, name: str, at: Int[np.ndarray, " n"], gaps: bool = False
+    frame: pd.DataFrame,
+    column: str,
+    name: str,
+    at: Int[np.ndarray, " n"],
+    allow_empty: bool = False,
 ) -> list[bytes]:
-    """Image files of a base64 column; b"" for empty cells, where `gaps` allows them."""
+    """Image files of a base64 column; b"" for empty cells, if `allow_empty`."""
     labels = _text(frame, column)
     if not any(labels):
         return []
     results = []
-    for row, word in zip(at, labels):
-        if gaps and not word:
+    for row, encoded in zip(at, labels):
+        if allow_empty and not encoded:
             results.append(b"")
             continue
         where = f"{name}, column {column!r}, row {row}"
         try:
-            content = base64.b64decode(word, validate=True)
+            content = base64.b64decode(encoded, validate=True)
             with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
                 large = image.width * image.height > MOST_PIXELS
         except (binascii.Error, ValueError, OSError, Image.DecompressionBombError):
-            got = "the cell is empty" if not word else f"got {word[:20]!r}"
+            got = "the cell is empty" if not encoded else f"got {encoded[:20]!r}"
             raise BadInput(f"{where}: {got}; give a JPEG or PNG file in base64.") from None
         if large:
             raise BadInput(f"{where}: the image has more than {MOST_PIXELS:,} pixels; cut it.")

@@ -1,4 +1,4 @@
-"""Sizes of a fit to replicas by the table and the time budget, and what a fit takes."""
+"""Sizes of a fit to replicas for a table and a time budget, and the cost of the fit."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from scant.studies.genes.settings import MOST_EXACT, GenesSettings
 from scant.studies.genes.table import SPLITS
 from scant.studies.split import SplitCounts
 
-SIZES = range(16, 1001, 8)  # of q(U) in closed form
-LEAST_EACH = 10  # rows of an output that tell its noise
-MOST_STACKED = 1000  # rows whose exact models are trained in 42 s, at the cost of their cube
-OTHER_STEPS = 60  # of a model beside the first
+SIZES = range(16, 1001, 8)  # inducing points, with q(U) in closed form
+LEAST_EACH = 10  # minimum rows of an output for its own noise
+MOST_STACKED = 1000  # rows; training of exact models takes 42 s and has cubic cost
+OTHER_STEPS = 60  # of each further model
 FOLDS, FOLD_STEPS = 4, 40  # of a stack (`stacking`)
-STEPS = 150  # of L-BFGS, after which little is gained
+STEPS = 150  # of L-BFGS; more steps gain little
 
 
 def parts(s: GenesSettings, rows: int, counts: Counts) -> SplitCounts:
-    """Rows that the fit divides a table into; hidden replicas are not counted."""
+    """Sizes of the splits of a table; hidden replicas are not counted."""
     replicas = len(counts.get("replica", {}))
     test = counts.get("test", {}).get("1", 0) or counts.get("split", {}).get("test", 0)
     if s.split == SPLITS[1]:
@@ -32,30 +32,40 @@ def parts(s: GenesSettings, rows: int, counts: Counts) -> SplitCounts:
 def capacity(settings: GenesSettings, rows: int, columns: int, counts: Counts) -> dict[str, Choice]:
     """Values for the settings that are `auto`.
 
-    Inducing points are one for every output and every row of an output, so long as `STEPS` steps
-    with them take half of the time; beyond that five for each replica, and of the outputs the rest.
+    There is one inducing point for every output and every row of an output, if `STEPS` steps with
+    them take half of the time; otherwise five for each replica, and the rest for outputs.
     """
-    outputs, replicas = (max(1, len(counts.get(name, ()))) for name in ("output", "replica"))
+    n_outputs, n_replicas = (max(1, len(counts.get(name, ()))) for name in ("output", "replica"))
     n = max(parts(settings, rows, counts).train, 4)
     seconds = training_seconds(settings) or TRAINING_SHARE * settings.time_budget
-    most = max((m for m in SIZES if STEPS * sparse_step(n, m) <= seconds / 2), default=SIZES[0])
-    each = max(-(-n // outputs), 2)
-    inputs = min(each, max(5 * replicas, most // outputs), most, n, 500)
-    points = min(outputs, max(1, most // inputs), 200)
+    max_points = max(
+        (m for m in SIZES if STEPS * sparse_step(n, m) <= seconds / 2), default=SIZES[0]
+    )
+    rows_each = max(-(-n // n_outputs), 2)
+    inducing_inputs = min(
+        rows_each, max(5 * n_replicas, max_points // n_outputs), max_points, n, 500
+    )
+    inducing_outputs = min(n_outputs, max(1, max_points // inducing_inputs), 200)
     limit = MOST_STACKED * min(1.0, seconds / 42) ** (1 / 3)
-    steps = int(seconds / 2 / sparse_step(n, points * inputs))
-    share = f"one for each, of {outputs}" if points == outputs else f"of {outputs}, for the time"
+    steps = int(seconds / 2 / sparse_step(n, inducing_outputs * inducing_inputs))
+    share = (
+        f"one for each, of {n_outputs}"
+        if inducing_outputs == n_outputs
+        else f"of {n_outputs}, for the time"
+    )
     model = Choice("stack", "no single model is best for all tables")
     if n > limit:
         model = Choice("hmogp-lv", f"{n:,} rows are too many for exact models")
-    noise = Choice("each output", f"{each} rows of each")
-    if each < LEAST_EACH:
-        noise = Choice("shared", f"{each} rows an output")
+    noise = Choice("each output", f"{rows_each} rows of each")
+    if rows_each < LEAST_EACH:
+        noise = Choice("shared", f"{rows_each} rows an output")
     return {
         "model": model,
         "n_latent_dims": Choice(2, "as published"),
-        "n_inducing_outputs": Choice(points, share),
-        "n_inducing_inputs": Choice(inputs, f"{each} rows an output, {replicas} replicas"),
+        "n_inducing_outputs": Choice(inducing_outputs, share),
+        "n_inducing_inputs": Choice(
+            inducing_inputs, f"{rows_each} rows an output, {n_replicas} replicas"
+        ),
         "kernel_shared": Choice("matern32", "as published"),
         "kernel_replica": Choice("matern32", "as published"),
         "noise": noise,
@@ -66,10 +76,10 @@ def capacity(settings: GenesSettings, rows: int, columns: int, counts: Counts) -
 
 
 def sparse_step(n: int, m: int) -> float:
-    """Seconds of a step of HMOGP-LV of so many rows and inducing points.
+    """Seconds of a step of HMOGP-LV with n rows and m inducing points.
 
-    Measured, one thread: 6 to 8 ms with 144 points, of 180 rows and of 840; 17 with 250, 75 with
-    560, 215 with 900.
+    Measured on one thread: 6 to 8 ms with 144 points, for 180 rows and for 840; 17 with 250, 75
+    with 560, 215 with 900.
     """
     return 0.0075 + 1e-8 * n * m + 5e-8 * m**2 + 2.4e-10 * m**3
 
@@ -77,11 +87,11 @@ def sparse_step(n: int, m: int) -> float:
 def estimate(
     settings: GenesSettings, rows: int, columns: int, counts: Counts
 ) -> tuple[float, float]:
-    """Seconds and bytes that a fit takes on one core, good to a factor of two.
+    """Estimated seconds and bytes of a fit on one core, good to a factor of two.
 
-    Counted: the steps (half were used before the bound settled) and the other models, some
-    60 steps each, the exact ones up to 1,500 rows; they are the members of a stack, which each of
-    its folds refits in fewer steps. Measured, one thread: a step of DHGP takes 6 ms of 252 rows; a
+    Includes the steps (half were used before the bound converged) and the other models, some 60
+    steps each, the exact ones up to 1,500 rows; they are the members of a stack, and each fold
+    refits them in fewer steps. Measured on one thread: a step of DHGP takes 6 ms with 252 rows; a
     stack of 120 rows of five outputs 6.6 s to train, its report 6 s, its fit to all rows 6 s.
     """
     s = settings
@@ -96,5 +106,5 @@ def estimate(
     folds = FOLDS * min(FOLD_STEPS, max(10, FOLD_STEPS * 400 // n)) / OTHER_STEPS
     others *= (s.baselines or s.model == "stack") + (s.baselines and s.model == "stack") * folds
     steps = until_rest(s.max_steps, s.patience, 0.3) * s.restarts
-    held = 490e6 + 8 * 12 * n * (n if exact else m)
-    return 0.4 + steps * step + others, held
+    n_bytes = 490e6 + 8 * 12 * n * (n if exact else m)
+    return 0.4 + steps * step + others, n_bytes

@@ -2,8 +2,8 @@
 
 3,590 genes of *Drosophila melanogaster*, each in the same 56 samples: eight replicas at 4 to 10
 times from 2 to 20 hours of development, log expression. The file is the one that the authors of
-HMOGP-LV used (Ma 2023, section 5.4.2.1), who standardize each gene over its 56 values, as is done
-here. The replicas are unequal: 6, 7 and 8 begin at 12 hours and have 4 or 5 points.
+HMOGP-LV used (Ma 2023, section 5.4.2.1). Each gene is standardized over its 56 values, as there.
+The replicas are unequal: 6, 7 and 8 begin at 12 hours and have 4 or 5 points.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ URL = (
 )
 FOUR = ("CG12723", "CG13196", "CG13627", "Osi15")  # the publication's genes
 MANY = 200
-# Replicate and hours of the 56 columns, as kalinka09_mel_pdata.csv beside it has them.
+# Replicate and hours of the 56 columns, from kalinka09_mel_pdata.csv in the same folder.
 SAMPLES = [
     (str(replica), float(hours))
     for replica, begin, end in (
@@ -36,27 +36,27 @@ SAMPLES = [
 
 
 def read_four(data: bytes, name: str) -> pd.DataFrame:
-    """The publication's four genes, of the bytes that `URL` answers (see `long_form`)."""
+    """Read the publication's four genes from the content of `URL` (see `long_form`)."""
     table = _parsed(data, name)
-    lost = [gene for gene in FOUR if gene not in table.index]
-    if lost:
-        raise BadInput(f"The file of {name!r} lacks the gene {lost[0]}; try later.")
+    missing = [gene for gene in FOUR if gene not in table.index]
+    if missing:
+        raise BadInput(f"The file of {name!r} lacks the gene {missing[0]}; try later.")
     return long_form(table.loc[list(FOUR)])
 
 
 def read_many(data: bytes, name: str) -> pd.DataFrame:
-    """The four genes and others drawn at random, always the same, 200 in all."""
+    """Read the four genes and a fixed random sample of others, 200 in all."""
     table = _parsed(data, name)
     others = sorted(set(table.index) - set(FOUR))
-    drawn = np.random.default_rng(0).permutation(len(others))[: MANY - len(FOUR)]
-    chosen = [gene for gene in FOUR if gene in table.index] + [others[i] for i in sorted(drawn)]
+    sample = np.random.default_rng(0).permutation(len(others))[: MANY - len(FOUR)]
+    chosen = [gene for gene in FOUR if gene in table.index] + [others[i] for i in sorted(sample)]
     return long_form(table.loc[chosen])
 
 
 def long_form(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of 56 values as `output`, `replica`, `x` (hours), `y` (each gene of mean 0, sd 1).
+    """Convert rows of 56 values to `output`, `replica`, `x` (hours), `y` (mean 0, sd 1 per gene).
 
-    A gene whose values are all the same is left out.
+    Constant genes are left out.
     """
     values = table.to_numpy(np.float64)
     spread = values.std(axis=1)
@@ -73,10 +73,10 @@ def long_form(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_folder(folder: Path, file: str = "four_genes_long.csv") -> pd.DataFrame:
-    """Genes from a long table on this machine, brought to the form of `long_form`.
+    """Read genes from a local long table into the form of `long_form`.
 
     Args:
-        folder: Holds the file.
+        folder: Folder of the file.
         file: CSV or Parquet with `gene`, `replicate`, `time_h`, `expression`.
 
     Raises:
@@ -102,10 +102,10 @@ def read_folder(folder: Path, file: str = "four_genes_long.csv") -> pd.DataFrame
 
 
 def _parsed(data: bytes, name: str) -> pd.DataFrame:
-    """Genes down, the 56 samples across.
+    """Parse a table of genes (rows) by the 56 samples.
 
     Raises:
-        BadInput: A web page, a file cut short, or cells that are no numbers.
+        BadInput: The data are a web page or truncated, or cells are no numbers.
     """
     text = data.decode("utf-8", errors="replace")
     lines = text.splitlines()

@@ -10,7 +10,7 @@ from scant.studies.genes.table import TABLE
 from scant.studies.predicted_columns import of_values
 from scant.studies.published import values
 
-# The draw nearest to the medians of ten (`scripts/demo_spread.py`).
+# The draw closest to the medians of ten (`scripts/demo_spread.py`).
 DEMO = {"data_seed": 3, **FIXED}
 
 
@@ -128,8 +128,8 @@ ENTRY = Entry(
         "hide": (
             *_ONE[:1],
             *(
-                ArraySpec(f"{when}_{spec.name}", spec.shape, spec.unit, f"{spec.doc}, {said}")
-                for when, said in (
+                ArraySpec(f"{when}_{spec.name}", spec.shape, spec.unit, f"{spec.doc}, {condition}")
+                for when, condition in (
                     ("before", "with the replica"),
                     ("after", "without it, the model trained on warm"),
                 )

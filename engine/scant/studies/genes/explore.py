@@ -16,17 +16,17 @@ from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.query import names_in
 from scant.tables.column_matching import listed
 
-AT_ONCE = 12  # outputs of one question
+AT_ONCE = 12  # maximum outputs of a query
 WARM_STEPS = 10  # of L-BFGS, after a replica is hidden
-WARM_ROWS = 1500  # above which the hyperparameters stay where they are
+WARM_ROWS = 1500  # with more, the hyperparameters are kept
 CURVE = ("mean", "std_f", "std_y")
 
 
 def answer(fitted: FittedReplicas, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays that the catalog promises for `question`.
+    """Arrays of the catalog entry of `question`.
 
     Raises:
-        BadInput: A question that this study does not know, an output or replica that it has not.
+        BadInput: The question, output or replica is unknown.
     """
     if question == "curves":
         return curves(fitted, query)
@@ -52,20 +52,20 @@ def curves(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarra
 
 
 def hide(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """A replica's curve with and without its data, the model refitted warm in between."""
+    """Curve of a replica with and without its data; the model is refitted warm without it."""
     d = fitted.output(str(query.get("output", "")))
     observed = fitted.observed
-    own = observed.replicas[d]
-    name = str(query.get("replica", ""))
-    if name not in own:
+    replicas = observed.replicas[d]
+    replica = str(query.get("replica", ""))
+    if replica not in replicas:
         raise BadInput(
-            f"There is no replica {name!r} of {observed.outputs[d]}; it has {listed(own)}."
+            f"There is no replica {replica!r} of {observed.outputs[d]}; it has {listed(replicas)}."
         )
-    r = own.index(name)
+    r = replicas.index(replica)
     fewer = fitted.data.without(d, r)
     if not bool((fewer.output == d).any()):
         raise BadInput(
-            f"Nothing of {observed.outputs[d]!r} would be left to learn from without {name!r}; "
+            f"Nothing of {observed.outputs[d]!r} would be left to learn from without {replica!r}; "
             "choose a replica of an output that has others."
         )
     generator = torch.Generator().manual_seed(fitted.settings.seed)
@@ -73,8 +73,8 @@ def hide(fitted: FittedReplicas, query: dict[str, Any]) -> dict[str, np.ndarray]
     model = models.without(fitted.model, fewer, fitted.settings, generator, steps)
     other, grid = replace(fitted, model=model), fitted.grid
     where = np.full(len(grid), d), np.full(len(grid), r)
-    mine = (observed.output == d) & (observed.replica == r) & np.isfinite(observed.y)
-    x, y = observed.x[mine], observed.y[mine]
+    in_replica = (observed.output == d) & (observed.replica == r) & np.isfinite(observed.y)
+    x, y = observed.x[in_replica], observed.y[in_replica]
     expected, _, spread = other.ask(np.full(len(x), d), np.full(len(x), r), x)
     error = metrics.nmse(y, expected) if len(y) > 1 and y.std() > 0 else np.nan
     return {

@@ -19,24 +19,23 @@ from scant.studies.genes.table import NEW, Replicas
 from scant.studies.protocol import to_numpy
 from scant.tables.column_matching import listed
 
-MOST_OUTPUTS = 60  # of the matrix of correlations that travels to the page
+MOST_OUTPUTS = 60  # of the matrix of correlations sent to the page
 
 
 @dataclass(frozen=True)
 class FittedReplicas:
-    """A model with the rows that it was trained on; another model of them by `replace`.
+    """A model with the rows that it was trained on; use `replace` for another model.
 
-    It stands below `study.py`, which makes it, so that report and answers need not know how the
-    model was trained.
+    Reports and queries use this class, so that they do not depend on the training.
 
     Attributes:
-        settings: Of the run.
-        model: At its present parameters.
+        settings: Settings of the run.
+        model: Model at its current parameters.
         observed: All rows of the table.
-        train: Training rows.
-        test: Rows that are held out to be predicted.
-        scale: From the table's units to the model's, and back.
-        data: The rows that are learned from, as the model takes them.
+        train: Mask of the training rows.
+        test: Mask of the held-out rows.
+        scale: Transformation from the table's units to the model's, and back.
+        data: Training rows in the model's form.
     """
 
     settings: GenesSettings
@@ -48,7 +47,7 @@ class FittedReplicas:
     data: Data
 
     def output(self, name: str) -> int:
-        """The number of an output.
+        """Index of an output.
 
         Raises:
             BadInput: The model has no such output.
@@ -66,28 +65,28 @@ class FittedReplicas:
 
     @property
     def units(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-        """What scores are told in (`preprocessing.units`)."""
+        """Units of the scores (`preprocessing.units`)."""
         return rows.units(self.settings, self.observed, self.train)
 
     @property
     def shown(self) -> list[int]:
-        """Outputs that a snapshot shows."""
+        """Outputs in a snapshot."""
         return rows.shown(self.observed, self.test)
 
     def predictive(
         self, output: np.ndarray, replica: np.ndarray, x: np.ndarray
     ) -> MixturePredictive:
-        """New measurements, in the output's unit; of a stack the mixture of its members.
+        """Predict new measurements in the output's unit; mix the members of a stack.
 
         Args:
-            output: Index.
-            replica: Index within the output's replicas; `NEW`: one never seen.
-            x: In the table's unit.
+            output: Index of the output.
+            replica: Index within the output's replicas; `NEW` for a new one.
+            x: Inputs in the table's unit.
         """
-        d, r, own = self._index(output), self._index(replica), self._scaled(x)
+        d, r, x_scaled = self._index(output), self._index(replica), self._scaled(x)
         stack = self.model if isinstance(self.model, Stack) else Stack([self.model], [1.0])
-        told = [self._gaussian(m.predict(d, r, own), d) for m in stack.members]
-        return MixturePredictive.mixed(told, to_numpy(stack.weights))
+        predictions = [self._gaussian(m.predict(d, r, x_scaled), d) for m in stack.members]
+        return MixturePredictive.mixed(predictions, to_numpy(stack.weights))
 
     def ask(
         self, output: np.ndarray, replica: np.ndarray, x: np.ndarray
@@ -98,34 +97,34 @@ class FittedReplicas:
         return columns(self.predictive(output, replica, x))
 
     def on_test_rows(self) -> MixturePredictive:
-        """What the model says of the held-out rows."""
+        """Predict the held-out rows."""
         observed, test = self.observed, self.test
         return self.predictive(observed.output[test], observed.replica[test], observed.x[test])
 
     def new(self, output: int) -> Float[np.ndarray, "3 g"]:
-        """The curve of a replica without measurements (see `ask`)."""
+        """Curve of a replica without measurements (see `ask`)."""
         grid = self.grid
         return self.ask(np.full(len(grid), output), np.full(len(grid), NEW), grid)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The arrays that the catalog promises while the model is trained."""
+        """Arrays of the catalog entry during training."""
         return {**self.curves(self.shown), **self.levels(self.shown)}
 
     def curves(self, outputs: list[int]) -> dict[str, np.ndarray]:
-        """Posterior of every replica of some outputs, and of what an output's replicas share.
+        """Posterior of every replica of some outputs, and of the outputs' shared curves.
 
-        Of an output with fewer replicas than others the places beyond are NaN.
+        Arrays are padded with NaN for outputs with fewer replicas than others.
         """
         grid = self.grid
-        most = max((len(self.observed.replicas[d]) for d in outputs), default=0)
-        result = np.full((3, len(outputs), most, len(grid)), np.nan)
+        n_replicas = max((len(self.observed.replicas[d]) for d in outputs), default=0)
+        result = np.full((3, len(outputs), n_replicas, len(grid)), np.nan)
         pairs = [
             (i, d, r) for i, d in enumerate(outputs) for r in range(len(self.observed.replicas[d]))
         ]
         if pairs:
-            place, d, r = (np.repeat(column, len(grid)) for column in np.array(pairs).T)
-            drawn = self.ask(d, r, np.tile(grid, len(pairs)))
-            result[:, place, r, np.tile(np.arange(len(grid)), len(pairs))] = drawn
+            index, d, r = (np.repeat(column, len(grid)) for column in np.array(pairs).T)
+            moments = self.ask(d, r, np.tile(grid, len(pairs)))
+            result[:, index, r, np.tile(np.arange(len(grid)), len(pairs))] = moments
         shared = self._shared(outputs)
         return {
             "grid": grid,
@@ -135,9 +134,9 @@ class FittedReplicas:
         }
 
     def levels(self, outputs: list[int]) -> dict[str, np.ndarray]:
-        """Places of the outputs, their correlation, and shares of prior variance by level."""
-        places = self.model.latent()
-        latent, spread = (np.empty((0, 0)),) * 2 if places is None else map(to_numpy, places)
+        """Latent positions and correlation of the outputs, and prior variance shares by level."""
+        positions = self.model.latent()
+        latent, spread = (np.empty((0, 0)),) * 2 if positions is None else map(to_numpy, positions)
         K = to_numpy(self.model.outputs_covariance()[:MOST_OUTPUTS, :MOST_OUTPUTS])
         scale = np.sqrt(np.maximum(np.diag(K), 1e-300))
         share = to_numpy(self.model.levels(self._index(outputs)))
@@ -155,22 +154,24 @@ class FittedReplicas:
         if result is None:
             return np.full(shape, np.nan)
         mean, variance = result
-        told = ReplicatedPrediction(mean, variance, torch.zeros_like(mean))
-        return columns(self._gaussian(told, d)).reshape(shape)
+        prediction = ReplicatedPrediction(mean, variance, torch.zeros_like(mean))
+        return columns(self._gaussian(prediction, d)).reshape(shape)
 
-    def _gaussian(self, told: ReplicatedPrediction, output: torch.Tensor) -> MixturePredictive:
-        """In the outputs' units, of what a model says of standardized rows."""
-        mean, variance, noise = map(to_numpy, self.scale.restore(output, told))
+    def _gaussian(
+        self, prediction: ReplicatedPrediction, output: torch.Tensor
+    ) -> MixturePredictive:
+        """Convert a prediction of standardized rows to the outputs' units."""
+        mean, variance, noise = map(to_numpy, self.scale.restore(output, prediction))
         return MixturePredictive.gaussian(mean, variance + noise, noise)
 
     def _index(self, values: list[int] | np.ndarray) -> torch.Tensor:
         return torch.as_tensor(values, dtype=torch.int64).to(self.data.y.device)
 
     def _scaled(self, x: np.ndarray) -> torch.Tensor:
-        own = torch.tensor(x, dtype=torch.float64).to(self.data.y.device)
-        return (own - self.scale.x_centre) / self.scale.x_width
+        inputs = torch.tensor(x, dtype=torch.float64).to(self.data.y.device)
+        return (inputs - self.scale.x_centre) / self.scale.x_width
 
 
-def columns(told: MixturePredictive) -> Float[np.ndarray, "3 n"]:
+def columns(prediction: MixturePredictive) -> Float[np.ndarray, "3 n"]:
     """Mean of f, deviation of f, deviation of a new measurement."""
-    return np.stack([told.mean, np.sqrt(told.model_variance), told.std])
+    return np.stack([prediction.mean, np.sqrt(prediction.model_variance), prediction.std])

@@ -1,4 +1,4 @@
-"""The models of replicas, built and trained by the same settings."""
+"""Models of replicas, built and trained with the same settings."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from scant.studies.genes.settings import MOST_EXACT as MOST_ROWS
 from scant.studies.genes.settings import GenesSettings
 
 Model = ReplicaGP | HMOGPLV | Stack
-NOISE = (math.log(0.3), 1.0)  # log of its variance, of standardized values: mean and deviation
+NOISE = (math.log(0.3), 1.0)  # mean and deviation of the log noise variance, standardized values
 EXACT = ("dhgp", "hgp", "lmc", "hlmc", "independent", "pooled", "level")
 
 
 def build(
     name: str, data: Data, s: GenesSettings, generator: torch.Generator
 ) -> ReplicaGP | HMOGPLV:
-    """A model at its starting values.
+    """Build a model at its initial values.
 
     Args:
-        name: one of `scant.studies.genes.settings.MODELS`.
-        data: Standardized.
-        generator: A CPU generator, which scatters the start.
+        name: One of `scant.studies.genes.settings.MODELS`.
+        data: Standardized rows.
+        generator: CPU generator of the initial values.
     """
     shared = {"kernel_shared": s.kernel_shared}
     both = {**shared, "kernel_replica": s.kernel_replica}
@@ -56,7 +56,7 @@ def build(
         return Independent.build(data, generator, **shared)
     if name == "pooled":
         return Pooled.build(data, generator, noise=s.noise, **shared)
-    if name == "level":  # of standardized values the same for all outputs
+    if name == "level":  # the same for all outputs, which are standardized
         return Pooled.build(data, generator, noise=s.noise, kernel_shared=ConstantKernel())
     kind = {"hmogp-lv": HMOGPLV, "lvmogp": LVMOGP}[name]
     return kind.build(
@@ -72,7 +72,7 @@ def build(
 
 
 def steadied(model: ReplicaGP | HMOGPLV) -> ReplicaGP | HMOGPLV:
-    """The model with a prior of its noise, by which few rows of an output are not interpolated."""
+    """Add a prior of the noise, so that few rows of an output are not interpolated."""
     if isinstance(model, ReplicaGP):
         prior = LogNormalPrior(*NOISE).to(model.log_noise.device)
         model.register_prior("noise_prior", prior, lambda m: m.log_noise.exp())
@@ -82,7 +82,7 @@ def steadied(model: ReplicaGP | HMOGPLV) -> ReplicaGP | HMOGPLV:
 def trainer(
     model: ReplicaGP | HMOGPLV, data: Data, s: GenesSettings, generator: torch.Generator
 ) -> Trainer:
-    """What trains a model as the settings say, or as near to it as the model allows."""
+    """Trainer with the optimizer of the settings, or the closest one for the model."""
     if isinstance(model, ReplicaGP):
         scheme = "lbfgs" if s.optimizer == "lbfgs" else "adam"
         return ReplicaTrainer(model, scheme, s.learning_rate)
@@ -101,30 +101,29 @@ def trainer(
 
 
 def size(name: str, data: Data) -> float:
-    """How many rows regressed together would cost as much as a model does on the data.
+    """Number of rows of one regression with the same cost as the model on the data.
 
-    A pooled process averages all rows at one x, LMC those of an output; DHGP trains at the cost of
-    the places (output, x) that its rows share, but predicts at that of all; the others go output
-    by output.
+    A pooled process averages all rows at one x, LMC those of an output. DHGP trains at the cost of
+    distinct (output, x), but predicts at the cost of all rows. The others treat outputs one by one.
     """
-    rows, places = len(data.y), len(merge(data, outputs=True, replicas=False).y)
+    n_rows, n_distinct = len(data.y), len(merge(data, outputs=True, replicas=False).y)
     if name in ("pooled", "level"):
         return len(merge(data, outputs=False, replicas=False).y)
     if name == "lmc":
-        return places
+        return n_distinct
     if name == "hlmc":
-        return rows
+        return n_rows
     if name == "dhgp":
-        return max(min(rows, places), rows / 2)
+        return max(min(n_rows, n_distinct), n_rows / 2)
     largest = int(torch.bincount(data.output).max())
     return float(data.n_outputs ** (1 / 3) * largest)
 
 
 def check(s: GenesSettings, data: Data) -> list[str]:
-    """Whether settings and data go together; what a person should know of how they do.
+    """Check that settings and data are compatible; return notes on them.
 
     Raises:
-        BadInput: Minibatches with an optimizer or a model that takes all rows.
+        BadInput: Minibatches are set for an optimizer or a model that needs all rows.
     """
     plain = s.model in EXACT or s.model == "hgp-ind"
     if s.batch_size and plain:
@@ -148,7 +147,7 @@ def check(s: GenesSettings, data: Data) -> list[str]:
 def fitted(
     name: str, data: Data, s: GenesSettings, steps: int
 ) -> tuple[ReplicaGP | HMOGPLV, float]:
-    """A model trained by L-BFGS for at most so many steps, and its bound, nats a row."""
+    """Train a model by L-BFGS for at most `steps`; return it and its bound, nats a row."""
     settings = GenesSettings.parse({**s.values(), "optimizer": "lbfgs", "batch_size": 0})
     assert isinstance(settings, GenesSettings)
     generator = torch.Generator().manual_seed(s.seed)
@@ -157,7 +156,7 @@ def fitted(
 
 
 def improve(trainer: Trainer, steps: int) -> float:
-    """Train until a step gains too little or `steps` are taken; the objective reached, in nats."""
+    """Train until a step gains too little or `steps` are taken; return the objective, nats."""
     rule = Convergence()
     values = maximize(trainer, steps, lambda elbo: not rule.gains(elbo, 1e-5 * max(abs(elbo), 1.0)))
     return max(values[-2:], default=-math.inf)
@@ -166,9 +165,9 @@ def improve(trainer: Trainer, steps: int) -> float:
 def without(
     model: Model, data: Data, s: GenesSettings, generator: torch.Generator, steps: int
 ) -> Model:
-    """The model refitted to fewer rows, from where it is; the one given stays as it is.
+    """Refit a copy of the model to fewer rows, from its current parameters.
 
-    q(U), or the exact posterior, is had in closed form; steps of L-BFGS follow for the rest.
+    q(U), or the exact posterior, has a closed form; steps of L-BFGS follow for the rest.
     """
     if isinstance(model, ReplicaGP):
         exact = deepcopy(model).on(data)

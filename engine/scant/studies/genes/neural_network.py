@@ -1,4 +1,4 @@
-"""The neural network that the publication compares with (Ma 2023, section 5.4), one per output."""
+"""Neural network of the publication's comparison (Ma 2023, section 5.4), one per output."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scant.metrics import nmse
 from scant.studies.genes.table import Replicas, held_out
 
 HIDDEN = (200, 200)  # units, with ReLU
-STEPS = 1000  # of the example in the authors' program
+STEPS = 1000  # from the example in the authors' program
 
 
 def neural_network_nmse(observed: Replicas, split: str, seed: int, steps: int = STEPS) -> float:
-    """NMSE (5.43) of the rows that a split holds out, in units of each output's deviation.
+    """NMSE (5.43) of the held-out rows of a split, in units of each output's deviation.
 
-    As in the authors' program, a network takes x alone, so that all replicas of an output share one
-    curve; all rows are in each step of Adam, whose rate is 0.01, and the error is the mean square.
+    The network takes x alone, as in the authors' program, so that all replicas of an output share
+    one curve. Adam with rate 0.01 uses all rows in each step; the loss is the mean squared error.
 
     Args:
         observed: The table.
@@ -34,21 +34,21 @@ def neural_network_nmse(observed: Replicas, split: str, seed: int, steps: int = 
     for d in range(len(observed.outputs)):
         rows = observed.output == d
         y[rows] = _standardized(observed.y[rows])
-        learned, asked = rows & ~test, rows & test
+        train, query = rows & ~test, rows & test
         network = MLPRegressor(
             hidden_layer_sizes=HIDDEN,
             alpha=0.0,
-            batch_size=int(learned.sum()),
+            batch_size=int(train.sum()),
             learning_rate_init=0.01,
             max_iter=steps,
-            n_iter_no_change=steps,  # no early end
+            n_iter_no_change=steps,  # no early stopping
             random_state=seed,
         )
         x = observed.x[:, None].astype(np.float32)  # the precision of the authors' program
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of all steps taken
-            network.fit(x[learned], y[learned].astype(np.float32))
-        predicted[asked] = network.predict(x[asked])
+            warnings.simplefilter("ignore", ConvergenceWarning)  # all steps are always taken
+            network.fit(x[train], y[train].astype(np.float32))
+        predicted[query] = network.predict(x[query])
     return nmse(y[test], predicted[test])
 
 

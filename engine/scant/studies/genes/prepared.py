@@ -1,4 +1,4 @@
-"""A table of replicas prepared for training: training and held-out rows, scales."""
+"""Table of replicas prepared for training: training and held-out rows, scales."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scant.tables.column_matching import listed
 
 @dataclass(frozen=True)
 class Prepared:
-    """A table, split and standardized.
+    """Split and standardized table.
 
     Attributes:
         metadata: Metadata of the run.
@@ -61,7 +61,7 @@ class Prepared:
         device: torch.device,
         **further: Any,
     ) -> Prepared:
-        """Standardize the training rows of a table that is split."""
+        """Standardize the training rows of a split table."""
         replicas = rows.names(observed)
         data = rows.data_of(observed, train, replicas, device)
         scale = Scale.of(data)

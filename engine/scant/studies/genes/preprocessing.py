@@ -1,4 +1,4 @@
-"""Preprocessing of genes tables: training rows, scales, the outputs shown first."""
+"""Preprocessing of genes tables: training rows, scales, outputs shown first."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from scant.studies.genes.settings import GenesSettings
 from scant.studies.genes.table import SPLITS, Replicas, held_out, hidden_rows, kept_share
 from scant.studies.split import EVERYTHING, divide
 
-SHOWN = 8  # outputs that a snapshot shows
+SHOWN = 8  # outputs in a snapshot
 GRID = 64  # inputs of a curve
-MOST_SAMPLES = 200  # names of replicas up to which every output may be asked for all
+MOST_SAMPLES = 200  # names of replicas; with more, outputs have only their own
 
 
 def split(
     s: GenesSettings, observed: Replicas, group: Int[np.ndarray, " n"] | None = None
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Which rows are learned from, and which are held out to be predicted.
+    """Masks of the training rows and of the held-out rows.
 
     Args:
         s: Settings.
         observed: The table.
-        group: Of each row (`scant.studies.split.groups`), where groups are held out whole.
+        group: Group of each row (`scant.studies.split.groups`), if groups are held out whole.
 
     Raises:
-        BadInput: A replica to hide that is not there, or too few rows to learn from.
+        BadInput: A replica to hide is absent, or there are too few training rows.
     """
-    known = np.isfinite(observed.y)
+    has_value = np.isfinite(observed.y)
     test = held_out(observed, s.split, s.seed) | hidden_rows(observed, s.hidden, s.seed)
     if not test.any() and s.test_share:
         if group is None and min(map(len, observed.replicas)) > 2:
             test = held_out(observed, SPLITS[2], s.seed)
         else:
-            wanted = round(s.test_share * len(observed))
-            test[divide(len(observed), s.seed, test=wanted, group=group).test] = True
-    train = known & ~test
+            n_test = round(s.test_share * len(observed))
+            test[divide(len(observed), s.seed, test=n_test, group=group).test] = True
+    train = has_value & ~test
     if s.refit == EVERYTHING:
-        train = known
+        train = has_value
     elif s.keep < 1:
         train = kept_share(observed, train, s.keep, s.seed)
     if train.sum() < 4:
@@ -50,13 +50,13 @@ def split(
             f"Too few rows are left to learn from: {int(train.sum())}, and at least 4 are needed. "
             "Add rows, hide fewer replicas, or keep a larger share."
         )
-    return train, test & known
+    return train, test & has_value
 
 
 def parts(
     s: GenesSettings, observed: Replicas, test: Bool[np.ndarray, " n"]
 ) -> list[Int[np.ndarray, " _"]] | None:
-    """Rows that further fits hold out: of each output another replica; none where somebody chose.
+    """Rows that further fits hold out: another replica of each output; none if the user chose.
 
     Args:
         s: Settings.
@@ -71,17 +71,17 @@ def parts(
     if min(map(len, observed.replicas)) <= 2:
         return None
     order = np.random.default_rng([s.seed, 10]).permutation(len(observed.samples))
-    found: list[list[int]] = [[] for _ in range(max(map(len, observed.replicas)) - 1)]
+    result: list[list[int]] = [[] for _ in range(max(map(len, observed.replicas)) - 1)]
     for d in range(len(observed.outputs)):
-        mine = np.flatnonzero((observed.output == d) & ~test)
-        place = np.unique(order[observed.sample[mine]], return_inverse=True)[1]
-        for row, part in zip(mine.tolist(), place.tolist()):
-            found[part].append(row)
-    return [np.array(part) for part in found if part]
+        candidates = np.flatnonzero((observed.output == d) & ~test)
+        fold = np.unique(order[observed.sample[candidates]], return_inverse=True)[1]
+        for row, part in zip(candidates.tolist(), fold.tolist()):
+            result[part].append(row)
+    return [np.array(part) for part in result if part]
 
 
 def names(observed: Replicas) -> list[list[str]]:
-    """The replicas that each output may be asked for: its own, then those of other outputs.
+    """Replicas of each output in queries: its own, then those of other outputs.
 
     If an output was never measured on a sample, this replica is missing.
     """
@@ -96,10 +96,10 @@ def data_of(
     replicas: list[list[str]],
     device: torch.device,
 ) -> Data:
-    """Rows as the models take them, in the table's units.
+    """Rows in the models' form, in the table's units.
 
     Raises:
-        BadInput: There are none.
+        BadInput: There are no rows.
     """
     output, replica, x, y = (
         torch.as_tensor(column[rows]).to(device)
@@ -109,10 +109,10 @@ def data_of(
 
 
 def shown(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[int]:
-    """Outputs that a snapshot shows: those with rows held out before others."""
-    wanted = [*np.unique(observed.output[test]).tolist()]
-    wanted += [d for d in range(len(observed.outputs)) if d not in set(wanted)]
-    return sorted(wanted[:SHOWN])
+    """Outputs in a snapshot: those with held-out rows first."""
+    order = [*np.unique(observed.output[test]).tolist()]
+    order += [d for d in range(len(observed.outputs)) if d not in set(order)]
+    return sorted(order[:SHOWN])
 
 
 def metadata_of(
@@ -121,7 +121,7 @@ def metadata_of(
     train: Bool[np.ndarray, " n"],
     test: Bool[np.ndarray, " n"],
 ) -> dict[str, Any]:
-    """What labels the arrays on a page (`events.Started`)."""
+    """Labels of the arrays on a page (`events.Started`)."""
     chosen = shown(observations, test)
     return {
         "outputs": list(observations.outputs),
@@ -144,13 +144,13 @@ def observed(
     test: Bool[np.ndarray, " n"],
     outputs: list[int],
 ) -> dict[str, np.ndarray]:
-    """The points of some outputs, `output` counting within these; rows left out are left out."""
+    """Training and held-out points of some outputs; `output` is an index into these."""
     rows = np.flatnonzero((train | test) & np.isin(observations.output, outputs))
-    place = {d: i for i, d in enumerate(outputs)}
+    index = {d: i for i, d in enumerate(outputs)}
     return {
         "x": observations.x[rows],
         "y": observations.y[rows],
-        "output": np.array([place[d] for d in observations.output[rows].tolist()], dtype=np.int64),
+        "output": np.array([index[d] for d in observations.output[rows].tolist()], dtype=np.int64),
         "replica": observations.replica[rows],
         "test": test[rows],
     }
@@ -159,17 +159,19 @@ def observed(
 def units(
     s: GenesSettings, observed: Replicas, train: Bool[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """Mean and deviation of each output's values: the units that scores are told in.
+    """Mean and deviation of each output's values: the units of the scores.
 
-    The publication standardizes each output over all its values before it splits them; so that
-    outputs count alike, whatever their scales, scores here are of values so standardized. Those of
-    a stack are standardized by the rows learned from, if there are any: of few rows, the mean of
-    all tells a rival much of those held out.
+    The publication standardizes each output over all its values before it splits them. Scores here
+    are of values standardized alike, so that scales of outputs do not matter. For a stack they are
+    standardized by the training rows, if there are any: with few rows, the mean of all values
+    reveals much of the held-out ones to another model.
     """
     results = []
     for d in range(len(observed.outputs)):
-        own = (observed.output == d) & np.isfinite(observed.y)
-        y = observed.y[own & train if s.model == "stack" and (own & train).sum() > 1 else own]
+        in_output = (observed.output == d) & np.isfinite(observed.y)
+        y = observed.y[
+            in_output & train if s.model == "stack" and (in_output & train).sum() > 1 else in_output
+        ]
         spread = float(y.std()) if len(y) else 0.0
         results.append((float(y.mean()) if len(y) else 0.0, spread if spread > 0 else 1.0))
     centre, width = np.array(results).T

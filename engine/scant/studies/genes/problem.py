@@ -1,4 +1,4 @@
-"""The genes study as a plain regression of input, output and replica, in its scores' units."""
+"""The genes study as a plain regression on input, output and replica, in the scores' units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scant.problem import Problem
 from scant.studies.genes.fitted import FittedReplicas
 from scant.studies.genes.table import Replicas
 
-MOST_COLUMNS = 60  # of indicators; of more outputs or replicas their numbers are given
+MOST_COLUMNS = 60  # of indicators; with more outputs or replicas, indices replace them
 
 
 def problem_of(fitted: FittedReplicas) -> Problem:
@@ -27,18 +27,18 @@ def problem_of(fitted: FittedReplicas) -> Problem:
     )
 
 
-def answer_of(fitted: FittedReplicas, told: MixturePredictive) -> MixturePredictive:
-    """What a model says of the held-out rows (`FittedReplicas.on_test_rows`), in these units."""
+def answer_of(fitted: FittedReplicas, prediction: MixturePredictive) -> MixturePredictive:
+    """Convert predictions of held-out rows (`FittedReplicas.on_test_rows`) to these units."""
     d = fitted.observed.output[fitted.test]
     centre, width = (values[d] for values in fitted.units)
-    return told.scaled(1 / width, -centre / width, log=False)
+    return prediction.scaled(1 / width, -centre / width, log=False)
 
 
 def _columns(observed: Replicas, which: Bool[np.ndarray, " n"]) -> Float[np.ndarray, "m k"]:
-    """Input, then indicators of output and sample, or their numbers where they are many."""
+    """Input, then indicators of output and sample, or their indices if there are many."""
     parts = [observed.x[which, None]]
     for number in (observed.output, observed.sample):
         count = int(number.max()) + 1
-        own = number[which]
-        parts.append(np.eye(count)[own] if 1 < count <= MOST_COLUMNS else own[:, None])
+        indices = number[which]
+        parts.append(np.eye(count)[indices] if 1 < count <= MOST_COLUMNS else indices[:, None])
     return np.concatenate(parts, axis=1).astype(float)

@@ -1,4 +1,4 @@
-"""The figures a genes run ends with: ours, and the other models on the same rows."""
+"""Report of a genes run: its scores, and those of other models on the same rows."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from scant.studies.genes.table import Replicas
 from scant.tables.column_matching import listed
 
 FIT_STEPS = 80
-FEW = 2  # rows of an output, which may all be learned from
+FEW = 2  # rows of an output that may all be training rows
 EVIDENCE = "bound or log evidence (nats a row)"
 
 
 def write_report(
     fitted: FittedReplicas,
     score: float,
-    known: Mapping[str, tuple[models.Model, float]],
+    trained: Mapping[str, tuple[models.Model, float]],
     deadline: Deadline = NEVER,
 ) -> Report:
     """Metrics of the held-out rows and curves of the first shown output, by every model.
 
     Args:
-        score: What training came to, in nats a row.
-        known: Of the other models those that are trained already, with what they came to.
-        deadline: Of the other models.
+        score: Final objective of training, in nats a row.
+        trained: Other models that are trained already, with their objectives.
+        deadline: Deadline of the other models.
     """
     snapshot, first = fitted.snapshot(), fitted.shown[:1]
     observed, test = fitted.observed, fitted.test
-    most = snapshot["mean"].shape[1]
+    n_replicas = snapshot["mean"].shape[1]
     result, problem = fitted.on_test_rows(), problem_of(fitted)
-    own = problem.scored(answer_of(fitted, result))
+    scored = problem.scored(answer_of(fitted, result))
     metrics = [
-        *metrics_of(problem, own, "this run", (*problem.scores, *COVERAGE), "run"),
+        *metrics_of(problem, scored, "this run", (*problem.scores, *COVERAGE), "run"),
         Metric("this run", EVIDENCE, score),
     ]
     notes = []
@@ -59,8 +59,8 @@ def write_report(
     others = others if fitted.settings.baselines else []
     phase = "comparing with other models"
     for name, label in deadline.units(others, "other models", label=phase):
-        if name in known:
-            model, bound = known[name]
+        if name in trained:
+            model, bound = trained[name]
         elif name in models.EXACT and models.size(name, fitted.data) > models.MOST_ROWS:
             notes.append(
                 f"{label} is left out of the comparison: it is exact, and {len(fitted.data.y):,} "
@@ -70,17 +70,19 @@ def write_report(
         else:
             model, bound = models.fitted(name, fitted.data, fitted.settings, FIT_STEPS)
         other = replace(fitted, model=model)
-        told = problem.scored(answer_of(other, other.on_test_rows()))
-        metrics += metrics_of(problem, told, label, (*problem.scores, WIDEST))
+        other_scored = problem.scored(answer_of(other, other.on_test_rows()))
+        metrics += metrics_of(problem, other_scored, label, (*problem.scores, WIDEST))
         metrics.append(Metric(label, EVIDENCE, bound, source="baseline"))
-        drawn = other.curves(first)
-        curves.append(np.stack([_padded(drawn[which][0], most) for which in ("mean", "std_y")]))
-    compared = np.stack(curves, 1) if curves else np.empty((2, 0, most, rows.GRID))
+        moments = other.curves(first)
+        curves.append(
+            np.stack([_padded(moments[which][0], n_replicas) for which in ("mean", "std_y")])
+        )
+    compared = np.stack(curves, 1) if curves else np.empty((2, 0, n_replicas, rows.GRID))
     return Report(
         tuple(metrics),
         {
             **snapshot,
-            **arrays_of(fitted, columns(result), own),
+            **arrays_of(fitted, columns(result), scored),
             "compare_mean": compared[0],
             "compare_std": compared[1],
         },
@@ -93,25 +95,25 @@ def _padded(values: Float[np.ndarray, "r g"], count: int) -> Float[np.ndarray, "
 
 
 def unscored(observed: Replicas, test: Bool[np.ndarray, " n"]) -> list[str]:
-    """Which outputs have too few rows for one to be held out; nothing where none is at all."""
-    known = np.isfinite(observed.y)
-    few = [
+    """Sentence on outputs with too few rows to hold one out; none if no row is held out."""
+    has_value = np.isfinite(observed.y)
+    names = [
         name
         for d, name in enumerate(observed.outputs)
-        if known[observed.output == d].sum() <= FEW and not test[observed.output == d].any()
+        if has_value[observed.output == d].sum() <= FEW and not test[observed.output == d].any()
     ]
-    if not few or not test.any():
+    if not names or not test.any():
         return []
     return [
-        f"{listed(few)} {'is' if len(few) == 1 else 'are'} not scored: outputs with {FEW} rows or "
-        "fewer have no held-out rows."
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} not scored: outputs with {FEW} rows "
+        "or fewer have no held-out rows."
     ]
 
 
 def arrays_of(
-    fitted: FittedReplicas, result: Float[np.ndarray, "3 t"], own: Scored
+    fitted: FittedReplicas, result: Float[np.ndarray, "3 t"], scored: Scored
 ) -> dict[str, np.ndarray]:
-    """The held-out rows, in the table's units, and the units that the scores are in."""
+    """Held-out rows, in the table's units, and the units of the scores."""
     observed, test = fitted.observed, fitted.test
     return {
         "test_y": observed.y[test],
@@ -122,6 +124,6 @@ def arrays_of(
         "test_unit": np.stack(fitted.units)[:, observed.output[test]],
         "test_replica": observed.replica[test],
         "test_std_noise": np.sqrt(np.maximum(result[2] ** 2 - result[1] ** 2, 0)),
-        "pit": own.pit,
-        "coverage": coverage(own) if len(own) else np.empty((2, 0)),
+        "pit": scored.pit,
+        "coverage": coverage(scored) if len(scored) else np.empty((2, 0)),
     }

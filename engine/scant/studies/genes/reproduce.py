@@ -22,8 +22,8 @@ from scant.studies.published import values
 from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score, finish
 
 HALF, REPLICA = "half of the points", "one replica of each output"
-# Subject 7 stands for 8, of which two trials are at hand. Of each trial a sixth or less of the
-# publication's times, so that all models can be compared.
+# Subject 7 replaces 8, because only two of its trials are available. Each trial has a sixth or less
+# of the publication's times, so that all models can be compared.
 MOTION = {
     "run, subject 9": ("subject09_centred.npz", cmu_mocap.RUN, 6, "motion capture, CMU"),
     "walk, subject 7": (
@@ -35,7 +35,7 @@ MOTION = {
 }
 FRAMES = 16
 # Subject 9 at the publication's number of times, the same in all trials, so that LMC regresses
-# places in place of rows. DHGP, which predicts at the cost of all rows, is too large.
+# distinct inputs in place of rows. DHGP is too large: it predicts at the cost of all rows.
 ALL_TIMES = 100
 CURVE_EVERY, POINT_EVERY = 2, 5  # of curves' inputs, and of the points, few enough for a figure
 TABLE_5_1 = {"run, subject 9": (5, 5), "walk, subject 7": (2, 6)}  # M_H and M_X
@@ -63,7 +63,7 @@ class Case(NamedTuple):
     Attributes:
         experiment: The experiment.
         table: Its table.
-        split: Which rows are held out.
+        split: Rule for the held-out rows.
         few: Our M_H and M_X.
         published: M_H and M_X of the publication, by the name of the method's row.
     """
@@ -78,13 +78,13 @@ class Case(NamedTuple):
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """NMSE, NLPD and coverage of every model in every experiment, over three repeats.
 
-    HMOGP-LV is trained by L-BFGS with q(U) in closed form as the other models are, and as
-    published. A neural network has NMSE alone.
+    HMOGP-LV is trained by L-BFGS with q(U) in closed form, like the other models, and as published.
+    A neural network has only NMSE.
 
     Args:
         quick: One repeat, fewer steps as published, and no motion capture.
-        data: A folder with `gene_kalinka2010` and `mocap_cmu`, as `drosophila` and `cmu_mocap` read
-            them; None: simulated genes stand in for the first, nothing for the second.
+        data: Folder with `gene_kalinka2010` and `mocap_cmu`, in the forms of `drosophila` and
+            `cmu_mocap`; None: simulated genes replace the first, nothing the second.
         fit: `scant.fit`.
     """
     seeds = range(1 if quick else 3)
@@ -110,11 +110,11 @@ def _runs_of(case: Case, seed: int, quick: bool, fit: Fit) -> Runs:
 
 
 def _sweep(seed: int, quick: bool, fit: Fit) -> Runs:
-    """Figure 5.11; the run at Q_H = 2 and M_H = 5 counts in both of its parts."""
+    """Figure 5.11; the run at Q_H = 2 and M_H = 5 is in both of its parts."""
     points = dict.fromkeys([*((q, 5) for q in LATENT), *((2, m) for m in INDUCING)])
     for q, m in points:
-        do = partial(_sweep_scores, fit, seed, q, m, _literal(quick))
-        yield Run(f"ten outputs, Q_H={q}, M_H={m}, seed {seed}", do)
+        scores = partial(_sweep_scores, fit, seed, q, m, _literal(quick))
+        yield Run(f"ten outputs, Q_H={q}, M_H={m}, seed {seed}", scores)
 
 
 def _sweep_scores(fit: Fit, seed: int, q: int, m: int, literal: dict[str, Any]) -> list[Score]:
@@ -134,7 +134,7 @@ def _sweep_scores(fit: Fit, seed: int, q: int, m: int, literal: dict[str, Any]) 
 
 
 def _literal(quick: bool) -> dict[str, Any]:
-    """Settings as published, of a run without other models."""
+    """Settings as published, for a run without other models."""
     steps = {"max_steps": QUICK_STEPS} if quick else {}
     return {**values(SETTINGS), **steps, "baselines": False}
 
@@ -150,8 +150,8 @@ def _scores(
     report, fitted = run(fit, case.table, options)
     for m in report.metrics:
         if m.name in SCORES:
-            own = method if m.source == "run" else m.method
-            yield Score(case.experiment, own, m.name, m.value)
+            row_method = method if m.source == "run" else m.method
+            yield Score(case.experiment, row_method, m.name, m.value)
     if (case.experiment.name, method, options["seed"]) == FIGURE_5_16:
         yield curves("M23 Figure 5.16", fitted)
 
@@ -186,9 +186,9 @@ def _cases(seed: int, quick: bool, folder: Path | None) -> Iterator[Case]:
 
 
 def _motion(folder: Path, name: str, seed: int, times: int | None = None) -> Case:
-    """A motion at a few times of each trial, or at so many that all trials share."""
+    """A motion at a few times of each trial, or at `times` times common to all trials."""
     file, joints, trials, source = MOTION[name]
-    few, each = TABLE_5_1[name]
+    outputs, inputs = TABLE_5_1[name]
     table = cmu_mocap.read(
         folder / "mocap_cmu" / file,
         joints,
@@ -198,8 +198,8 @@ def _motion(folder: Path, name: str, seed: int, times: int | None = None) -> Cas
         same=times is not None,
     )
     published = {
-        AS_PUBLISHED: (few, each),
-        EACH_OUTPUT: (few, each * table["output"].nunique()),
+        AS_PUBLISHED: (outputs, inputs),
+        EACH_OUTPUT: (outputs, inputs * table["output"].nunique()),
     }
     title = name if times is None else f"{name}, {times} times"
     experiment = Experiment(title, source, "frames, splits and starts")
@@ -219,7 +219,7 @@ def run(fit: Fit, table: pd.DataFrame, options: dict[str, Any]) -> tuple[Report,
 def curves(figure: str, fitted: FittedReplicas) -> FigureData:
     """Return the curves of all outputs and replicas, and every few points of each replica."""
     observed = fitted.observed
-    drawn = fitted.curves(list(range(len(observed.outputs))))
+    moments = fitted.curves(list(range(len(observed.outputs))))
     cells = [(d, r) for d, names in enumerate(observed.replicas) for r in range(len(names))]
     every = slice(None, None, CURVE_EVERY)
     lines = [
@@ -227,8 +227,8 @@ def curves(figure: str, fitted: FittedReplicas) -> FigureData:
             {
                 "output": observed.outputs[d],
                 "replica": observed.replicas[d][r],
-                "x": drawn["grid"][every],
-                **{name: drawn[name][d, r, every] for name in CURVES[3:]},
+                "x": moments["grid"][every],
+                **{name: moments[name][d, r, every] for name in CURVES[3:]},
             }
         )
         for d, r in cells

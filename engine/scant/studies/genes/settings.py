@@ -10,7 +10,7 @@ from scant.studies.auto import AUTO, AutoInteger
 from scant.studies.genes.table import SPLITS
 from scant.studies.split import SplitSettings
 
-MOST_EXACT = 1500  # rows regressed together for comparison, where a step costs their cube
+MOST_EXACT = 1500  # rows regressed together for comparison; a step has cubic cost
 KERNELS = ["matern32", "rbf", "matern12", "matern52"]
 MODELS = {
     "hmogp-lv": "HMOGP-LV",
@@ -22,10 +22,10 @@ MODELS = {
     "independent": "independent GPs",
     "pooled": "pooled GP",
 }
-OTHERS = {  # not of the publication
+OTHERS = {  # not in the publication
     "stack": "stack of models", "hlmc": "hierarchical LMC", "level": "no curve",
 }  # fmt: skip
-# What the settings that are `auto` were before; demonstrations keep it.
+# Earlier values of the settings that are `auto`; demonstrations keep them.
 FIXED: dict[str, Any] = {
     "model": "hmogp-lv",
     "n_latent_dims": 2,

@@ -1,14 +1,14 @@
-"""Replicas by simulation: the publication's two synthetic sets, and the page's six genes.
+"""Simulated replicas: the publication's two synthetic sets, and the page's six genes.
 
-All are draws of the model (Ma 2023, 5.11-5.14): outputs lie at places h, and two values covary as
+All are draws of the model (Ma 2023, 5.11-5.14). Outputs have positions h, values the covariance
 
     k_H(h, h') (k_g(x, x') + [same replica] k_f(x, x')),
 
 with k_H the RBF kernel of variance and lengthscale 1 in two dimensions. The publication gives
 (section 5.4.1) k_g Matérn-3/2 of variance 0.1, k_f Matérn-3/2 of variance 1, lengthscales 1, noise
-variance 0.02, ten points a replica. What it leaves open is as in the authors' program (commit
+variance 0.02, ten points a replica. Further choices are those of the authors' program (commit
 e957371): inputs uniform on [0, 10], drawn for each output and shared by its replicas; both
-coordinates of the places run evenly from 0 to 1.
+coordinates of the positions run evenly from 0 to 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scant.studies.genes.table import held_out, of
 LENGTH = 10.0  # of the inputs' range
 VARIANCE_SHARED, VARIANCE_REPLICA, VARIANCE_NOISE = 0.1, 1.0, 0.02
 
-GENES = {  # places of the demonstration's outputs: three alike, two alike, one of its own kind
+GENES = {  # positions of the demonstration's outputs: three similar, two similar, one different
     "gene A": (0.0, 0.0),
     "gene B": (0.45, 0.15),
     "gene C": (0.1, 0.5),
@@ -33,7 +33,7 @@ GENES = {  # places of the demonstration's outputs: three alike, two alike, one 
     "gene E": (2.3, 0.7),
     "gene F": (0.9, 1.9),
 }
-EMBRYOS = {  # hours of development at which each was sampled, about
+EMBRYOS = {  # approximate hours of development at which each was sampled
     "embryo 1": np.arange(2.0, 17.0, 2.0),
     "embryo 2": np.arange(2.0, 17.0, 2.0),
     "embryo 3": np.arange(3.0, 18.0, 2.5),
@@ -50,23 +50,23 @@ def synthetic(
     """One draw of the publication's synthetic data, nothing held out.
 
     Args:
-        seed: Of inputs, functions and noise.
-        outputs: D.
-        replicas: R of each.
-        points: N of each replica.
+        seed: Seed of inputs, functions and noise.
+        outputs: Number D of outputs.
+        replicas: Number R of replicas of each.
+        points: Number N of points of each replica.
 
     Returns:
         D R N rows: `output` ("output 1" …), `replica` ("1" …), `x`, `y`.
     """
     rng = np.random.default_rng([seed, 0])
     x = np.sort(rng.uniform(0, LENGTH, (outputs, points)), axis=1)
-    places = np.repeat(np.linspace(0, 1, outputs)[:, None], 2, axis=1)
-    covariance = np.repeat(np.repeat(_rbf(places), points, 0), points, 1) * _matern32(x.ravel())
-    # g and every f_r have this covariance, but for their variances: one factor serves all.
+    positions = np.repeat(np.linspace(0, 1, outputs)[:, None], 2, axis=1)
+    covariance = np.repeat(np.repeat(_rbf(positions), points, 0), points, 1) * _matern32(x.ravel())
+    # g and every f_r have this covariance up to their variances: one factor suffices.
     factor = np.linalg.cholesky(covariance + 1e-10 * np.eye(len(covariance)))
-    drawn = (factor @ rng.standard_normal((outputs * points, replicas + 1))).T
-    shared, own = drawn[0], drawn[1:]
-    f = np.sqrt(VARIANCE_SHARED) * shared + np.sqrt(VARIANCE_REPLICA) * own
+    functions = (factor @ rng.standard_normal((outputs * points, replicas + 1))).T
+    shared, replica_functions = functions[0], functions[1:]
+    f = np.sqrt(VARIANCE_SHARED) * shared + np.sqrt(VARIANCE_REPLICA) * replica_functions
     y = f + np.sqrt(VARIANCE_NOISE) * rng.standard_normal(f.shape)
     d, r, n = np.meshgrid(range(outputs), range(replicas), range(points), indexing="ij")
     return pd.DataFrame(
@@ -93,10 +93,10 @@ def second(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """Six genes in six embryos at uneven times, three embryos missing of one gene each.
+    """Six genes in six embryos at uneven times; three genes lack one embryo each.
 
     Returns:
-        `output`, `replica`, `x` (hours), `y` (log expression), `test` (1 for what is missing).
+        `output`, `replica`, `x` (hours), `y` (log expression), `test` (1 if missing).
     """
     table = genes(settings.data_seed)
     table["test"] = [int(pair in MISSING) for pair in zip(table["output"], table["replica"])]
@@ -104,27 +104,27 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 
 
 def genes(seed: int = 0) -> pd.DataFrame:
-    """The demonstration's values, nothing held out.
+    """Values of the demonstration, nothing held out.
 
-    Slow RBF functions of 4 hours' lengthscale that all embryos share, and an embryo's own of 3
-    hours' and a fifth of the variance; noise of a deviation of 0.08; a level of each gene's own.
+    All embryos share RBF functions with a lengthscale of 4 hours; each embryo has its own with 3
+    hours and a fifth of the variance. Noise has a deviation of 0.08; each gene has its own level.
     """
     rng = np.random.default_rng([seed, 1])
     x = [times + rng.uniform(-0.4, 0.4, len(times)) for times in EMBRYOS.values()]
-    every = np.concatenate(x)
+    all_times = np.concatenate(x)
     root = np.linalg.cholesky(_rbf(np.array(list(GENES.values()))))
-    shared = root @ rng.standard_normal((len(GENES), len(every))) @ _root(every, 4.0).T
-    own = [
+    shared = root @ rng.standard_normal((len(GENES), len(all_times))) @ _root(all_times, 4.0).T
+    replica_functions = [
         np.sqrt(0.2) * root @ rng.standard_normal((len(GENES), len(t))) @ _root(t, 3.0).T for t in x
     ]
-    f = shared + np.concatenate(own, axis=1)
+    f = shared + np.concatenate(replica_functions, axis=1)
     y = f + 0.08 * rng.standard_normal(f.shape) + 3.0 + 0.5 * rng.standard_normal((len(GENES), 1))
     names = np.repeat(list(EMBRYOS), [len(t) for t in x])
     return pd.DataFrame(
         {
-            "output": np.repeat(list(GENES), len(every)).astype(object),
+            "output": np.repeat(list(GENES), len(all_times)).astype(object),
             "replica": np.tile(names, len(GENES)).astype(object),
-            "x": np.tile(every, len(GENES)),
+            "x": np.tile(all_times, len(GENES)),
             "y": y.ravel(),
         }
     )
@@ -134,9 +134,9 @@ def _marked(table: pd.DataFrame, split: str, seed: int, rows: int | None) -> pd.
     return thinned(table.assign(test=held_out(of(table), split, seed).astype(int)), rows)
 
 
-def _rbf(places: Float[np.ndarray, "n q"], lengthscale: float = 1.0) -> Float[np.ndarray, "n n"]:
-    apart = ((places[:, None] - places[None]) ** 2).sum(-1)
-    covariance: Float[np.ndarray, "n n"] = np.exp(-0.5 * apart / lengthscale**2)
+def _rbf(positions: Float[np.ndarray, "n q"], lengthscale: float = 1.0) -> Float[np.ndarray, "n n"]:
+    squared_distance = ((positions[:, None] - positions[None]) ** 2).sum(-1)
+    covariance: Float[np.ndarray, "n n"] = np.exp(-0.5 * squared_distance / lengthscale**2)
     return covariance
 
 
@@ -147,7 +147,7 @@ def _matern32(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n n"]:
 
 
 def _root(x: Sequence[float] | np.ndarray, lengthscale: float) -> Float[np.ndarray, "n n"]:
-    """A root of the RBF covariance, which is too smooth for a Cholesky factor in float64."""
+    """Root of the RBF covariance, which is too smooth for a Cholesky factor in float64."""
     values, vectors = np.linalg.eigh(_rbf(np.asarray(x, float)[:, None], lengthscale))
     root: Float[np.ndarray, "n n"] = vectors * np.sqrt(np.maximum(values, 0.0))
     return root

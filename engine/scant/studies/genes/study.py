@@ -31,12 +31,12 @@ from scant.studies.predicted_table import checked, interval_columns, with_column
 from scant.studies.protocol import Tensors, arrays, part, required
 from scant.studies.trained import WHOLE_EVERY, TrainedStudy
 
-STACK_PATIENCE = 6  # steps; the setting's are of Adam and natural gradients
+STACK_PATIENCE = 6  # steps of L-BFGS; the setting counts steps of Adam and natural gradients
 
 
 class Study(TrainedStudy):
-    """One model of replicas on one table (see `scant.studies.protocol.Study` for how it is
-    driven)."""
+    """One model of replicas on one table (see the interface
+    `scant.studies.protocol.Study`)."""
 
     settings: GenesSettings
     model: Model
@@ -48,15 +48,15 @@ class Study(TrainedStudy):
         device: torch.device,
         prepared: Prepared | None = None,
     ) -> None:
-        """A study of a table, or of prepared rows."""
+        """Study of a table, or of prepared rows."""
         rows = prepared or prepare(settings, required("genes", table), device)
         self._configure(settings, device)
         self.metadata, self.roles, self.parts = rows.metadata, rows.roles, rows.parts
         self.observed, self.train, self.test = rows.observed, rows.train, rows.test
         self.replicas, self.scale, self.data = rows.replicas, rows.scale, rows.data
         self.notes += rows.notes
-        modest = self.metadata.get("moderated", False)
-        self.members = stacking.members(settings, self.data.n_outputs, len(self.data.y), modest)
+        moderated = self.metadata.get("moderated", False)
+        self.members = stacking.members(settings, self.data.n_outputs, len(self.data.y), moderated)
         self.restarts = len(self.members)
         if settings.model == "stack":  # L-BFGS, with few and long steps
             self.patience = min(self.patience, STACK_PATIENCE)
@@ -93,7 +93,7 @@ class Study(TrainedStudy):
             score = self._start_from_best(restarts)
             return self._report(partial(write_report, self.posterior, score, {}))
         scores, trained = [score for score, _ in restarts], []
-        for restart, (_, best) in enumerate(restarts):  # fewer than planned, where time was short
+        for restart, (_, best) in enumerate(restarts):  # fewer than planned if time was short
             self.start_restart(restart, 0, best)
             trained.append(self.model)
         if self.earlier is not None and len(self.earlier.model.members) == len(trained):
@@ -103,18 +103,18 @@ class Study(TrainedStudy):
             self.model = stack = stacking.stacked(self.posterior, trained, deadline)
         weights = stack.weights
         self.metadata["stack"] = weights.tolist()
-        known = {s.model: (m, v) for s, m, v in zip(self.members, trained, scores)}
+        trained_by_name = {s.model: (m, v) for s, m, v in zip(self.members, trained, scores)}
         score = float(weights @ weights.new_tensor(scores))
-        return self._report(partial(write_report, self.posterior, score, known))
+        return self._report(partial(write_report, self.posterior, score, trained_by_name))
 
     def comparison(self, report: Report) -> Comparison | None:
         members = getattr(self.model, "members", ())
-        known = {MODELS.get(s.model, ""): model for s, model in zip(self.members, members)}
-        known.pop("", None)
+        model_by_name = {MODELS.get(s.model, ""): model for s, model in zip(self.members, members)}
+        model_by_name.pop("", None)
         fitted = self.posterior
         others = {
             name: answer_of(fitted, replace(fitted, model=model).on_test_rows())
-            for name, model in known.items()
+            for name, model in model_by_name.items()
         }
         own = answer_of(fitted, fitted.on_test_rows())
         return Comparison(problem_of(fitted), own, others)
@@ -155,14 +155,14 @@ class Study(TrainedStudy):
 
     @property
     def posterior(self) -> FittedReplicas:
-        """The model and its rows, as report and answers take them."""
+        """The model and its rows, for report and queries."""
         return FittedReplicas(
             self.settings, self.model, self.observed, self.train, self.test, self.scale, self.data
         )
 
     @cached_property
     def region(self) -> LearnedRegion:
-        """Inputs that were learned from, of whatever output."""
+        """Region of the training inputs of all outputs."""
         return LearnedRegion(self.observed.x[self.train, None])
 
     @property
@@ -170,16 +170,16 @@ class Study(TrainedStudy):
         return ["x"]
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        """Methods that predict, then their limits (`scant.events.Report.limits`)."""
         return stacking.limits(self.model, self.members)
 
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the columns of the catalog added.
+        """Add the columns of the catalog to the table.
 
-        A replica that training lacked is predicted as a new one of its output.
+        A replica without training rows is predicted as a new one of its output.
 
         Raises:
-            BadInput: A column is absent, or an output that the model has not seen.
+            BadInput: A column is absent, or an output is unknown.
         """
         query = of(
             checked(table, self.inputs).drop(columns=["y", "test"], errors="ignore"),
@@ -200,5 +200,5 @@ class Study(TrainedStudy):
         )
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
-        """Answers "curves", "hide" and "new" (see the catalog)."""
+        """Answer "curves", "hide" and "new" (see the catalog)."""
         return explore.answer(self.posterior, question, query)

@@ -1,10 +1,10 @@
 """Tables of outputs in replicas: the long form, its arrays, held-out replicas.
 
 A row is one value `y` of one `output` at the input `x` in one of its replicas. A replica belongs to
-its output; where two outputs have a replica of the same name, both were taken from the same sample
-(one embryo, one trial), as the expression of many genes is. What a file may hold stands in `TABLE`,
-so that the common reader (`scant.tables.read.read_table`) checks it cell by cell; `of` makes arrays
-of a table that was read, `Replicas.frame` a table of arrays. `x` and `y` are in the table's units.
+its output; replicas of the same name in two outputs are of the same sample (one embryo, one trial),
+like the expression of many genes. `TABLE` lists the columns of a file, so that the common reader
+(`scant.tables.read.read_table`) checks it cell by cell; `of` converts such a table to arrays,
+`Replicas.frame` converts arrays to a table. `x` and `y` are in the table's units.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scant.tables.schema import Column, RowNumbers, TableSchema
 
 Rows = Bool[np.ndarray, " n"]
 
-NEW = -1  # the index of a replica that training lacked
+NEW = -1  # index of a replica without training rows
 SPLITS = ("as marked", "half of the points", "one replica of each output")
 
 TABLE = TableSchema(
@@ -81,15 +81,15 @@ class Replicas:
     """Values of outputs in replicas, as arrays in the order of the table's rows.
 
     Attributes:
-        outputs: Names, in order of first appearance.
+        outputs: Names of the outputs, in order of first appearance.
         replicas: Names of each output's replicas, in order of first appearance in the table.
-        samples: All replicas' names; a name that several outputs share stands for one sample.
+        samples: Names of all replicas; one name is one sample in all outputs.
         output: Index into `outputs`.
-        replica: Index into `replicas[output]`; `NEW` for one that training lacked.
-        sample: Index into `samples`; `NEW` for a name that training lacked.
+        replica: Index into `replicas[output]`; `NEW` without training rows.
+        sample: Index into `samples`; `NEW` without training rows.
         x: Inputs.
-        y: Values; NaN where only a prediction is wanted.
-        test: Rows that are kept out of training.
+        y: Values; NaN in rows that are only predicted.
+        test: Rows that are held out of training.
     """
 
     outputs: list[str]
@@ -106,7 +106,7 @@ class Replicas:
         return len(self.x)
 
     def frame(self) -> pd.DataFrame:
-        """The table in long form, of rows whose replicas are known; `of` gives the arrays back."""
+        """Convert to a table in long form, if all replicas are known; `of` is the inverse."""
         columns: dict[str, object] = {
             "output": [self.outputs[d] for d in self.output],
             "replica": [self.samples[s] for s in self.sample],
@@ -126,18 +126,18 @@ def of(
     name: str = "the table",
     rows: RowNumbers | None = None,
 ) -> Replicas:
-    """The arrays of a long-form table, such as `read_table(file, TABLE).frame`.
+    """Convert a long-form table, such as `read_table(file, TABLE).frame`, to arrays.
 
     Args:
         frame: Columns as in `TABLE`; `y` and `test` may be absent.
         outputs: The outputs a model was trained on. None: those of the table.
         replicas: The replicas of each of them; others in the table are `NEW`. None: the table's.
-        name: What messages call the table.
-        rows: The row of each line, for messages (`Table.rows`); counted from 0 where None.
+        name: Name of the table for messages.
+        rows: Row numbers for messages (`Table.rows`); counted from 0 where None.
 
     Raises:
-        BadInput: A column is absent, an output was not trained on, x is no finite number, or `test`
-            is neither 0 nor 1.
+        BadInput: A column is absent, an output is unknown, x is no finite number, or `test` is
+            neither 0 nor 1.
     """
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
     for column in ("output", "replica", "x"):
@@ -147,33 +147,35 @@ def of(
                 "and y."
             )
     names = [str(w) for w in frame["output"]]
-    repeats = [str(w) for w in frame["replica"]]
-    known = list(dict.fromkeys(names if outputs is None else outputs))
-    output = _index(names, known)
-    lost = np.flatnonzero(output < 0)
-    if len(lost):
+    replica_of_row = [str(w) for w in frame["replica"]]
+    output_names = list(dict.fromkeys(names if outputs is None else outputs))
+    output = _index(names, output_names)
+    unknown = np.flatnonzero(output < 0)
+    if len(unknown):
         raise BadInput(
-            f"{name}, column 'output', row {at[lost[0]]}: the model was not trained on "
-            f"{names[lost[0]]!r}; its outputs are {listed(known)}."
+            f"{name}, column 'output', row {at[unknown[0]]}: the model was not trained on "
+            f"{names[unknown[0]]!r}; its outputs are {listed(output_names)}."
         )
-    # In one order for all outputs, so that a grid of them has the same sample in the same column.
-    observed = list(
-        dict.fromkeys(repeats if replicas is None else [r for rs in replicas for r in rs])
+    # One order for all outputs, so that a grid of them has the same sample in the same column.
+    sample_names = list(
+        dict.fromkeys(replica_of_row if replicas is None else [r for rs in replicas for r in rs])
     )
-    pairs = set(zip(names, repeats))
-    own = (
-        [[r for r in observed if (o, r) in pairs] for o in known]
+    pairs = set(zip(names, replica_of_row))
+    replica_names = (
+        [[r for r in sample_names if (o, r) in pairs] for o in output_names]
         if replicas is None
         else [list(rs) for rs in replicas]
     )
-    places = [{r: i for i, r in enumerate(rs)} for rs in own]
+    indices = [{r: i for i, r in enumerate(rs)} for rs in replica_names]
     return Replicas(
-        outputs=known,
-        replicas=own,
-        samples=observed,
+        outputs=output_names,
+        replicas=replica_names,
+        samples=sample_names,
         output=output,
-        replica=np.array([places[d].get(r, NEW) for d, r in zip(output, repeats)], dtype=np.int64),
-        sample=_index(repeats, observed),
+        replica=np.array(
+            [indices[d].get(r, NEW) for d, r in zip(output, replica_of_row)], dtype=np.int64
+        ),
+        sample=_index(replica_of_row, sample_names),
         x=finite(frame, ["x"], name, at)[:, 0],
         y=_values(frame),
         test=_marked(frame, name, at),
@@ -181,13 +183,13 @@ def of(
 
 
 def held_out(data: Replicas, split: str, seed: int = 0) -> Rows:
-    """The rows that a split keeps out of training.
+    """Mask of the rows that a split holds out.
 
     Args:
         data: The table.
-        split: "as marked"; "half of the points" of each replica (the odd one is learned from); "one
-            replica of each output", of those outputs that have two or more.
-        seed: Of the draw.
+        split: "as marked"; "half of the points" of each replica (an odd one is for training); "one
+            replica of each output" with two or more.
+        seed: Seed of the draw.
     """
     if split == "as marked":
         return data.test.copy()
@@ -196,74 +198,74 @@ def held_out(data: Replicas, split: str, seed: int = 0) -> Rows:
     for d, names in enumerate(data.replicas):
         if split == "half of the points":
             for r in range(len(names)):
-                mine = np.flatnonzero((data.output == d) & (data.replica == r))
-                out[rng.permutation(mine)[: len(mine) // 2]] = True
+                candidates = np.flatnonzero((data.output == d) & (data.replica == r))
+                out[rng.permutation(candidates)[: len(candidates) // 2]] = True
         elif len(names) > 1:
             out |= (data.output == d) & (data.replica == rng.integers(len(names)))
     return out
 
 
 def hidden_rows(data: Replicas, hidden: str, seed: int = 0) -> Rows:
-    """The rows of the replicas that a setting hides.
+    """Mask of the rows of replicas that a setting hides.
 
     Args:
         data: The table.
-        hidden: A list with commas of `output/replica`, `*/replica` (in every output), `output/*k`
-            (k of its replicas, drawn at random) and `*/*k` (k of every output's); "" hides nothing.
-        seed: Of the draws.
+        hidden: Comma-separated `output/replica`, `*/replica` (in every output), `output/*k` (k of
+            its replicas, drawn at random) and `*/*k` (k of every output's); "" hides nothing.
+        seed: Seed of the draws.
 
     Raises:
-        BadInput: It names an output or replica that is not there, or all replicas of an output.
+        BadInput: An output or replica is unknown, or all replicas of an output are hidden.
     """
     rng = np.random.default_rng([seed, 7])
     out = np.zeros(len(data), dtype=bool)
     for entry in names_in(hidden):
-        wanted, slash, replica = (part.strip() for part in entry.rpartition("/"))
-        if not slash or not wanted or not replica:
+        output, slash, replica = (part.strip() for part in entry.rpartition("/"))
+        if not slash or not output or not replica:
             raise BadInput(
                 f"Setting 'hidden': got {entry!r}; write output/replica, separated by commas."
             )
-        if wanted != "*" and wanted not in data.outputs:
+        if output != "*" and output not in data.outputs:
             raise BadInput(
-                f"Setting 'hidden': there is no output {wanted!r}; the outputs are "
+                f"Setting 'hidden': there is no output {output!r}; the outputs are "
                 f"{listed(data.outputs)}."
             )
-        chosen = range(len(data.outputs)) if wanted == "*" else [data.outputs.index(wanted)]
-        result = False
+        chosen = range(len(data.outputs)) if output == "*" else [data.outputs.index(output)]
+        matched = False
         for d in chosen:
             for r in _chosen(data.replicas[d], replica, rng):
-                result = True
+                matched = True
                 out |= (data.output == d) & (data.replica == r)
-        if not result:
-            names = data.samples if wanted == "*" else data.replicas[chosen[0]]
+        if not matched:
+            names = data.samples if output == "*" else data.replicas[chosen[0]]
             raise BadInput(
-                f"Setting 'hidden': {wanted} has no replica {replica!r}; it has {listed(names)}."
+                f"Setting 'hidden': {output} has no replica {replica!r}; it has {listed(names)}."
             )
     _spare_one(data, out)
     return out
 
 
 def kept_share(data: Replicas, train: Rows, keep: float, seed: int = 0) -> Rows:
-    """A share of the rows that are learned from: scarcity.
+    """Mask of a share of the training rows.
 
-    A smaller share's rows are among those of a larger one, and each output keeps two at least.
+    Draws are nested in the share, and each output keeps at least two rows.
 
     Args:
         data: The table.
-        train: The rows that may be learned from.
-        keep: The share, in (0, 1].
-        seed: Of the draw.
+        train: Mask of the training rows.
+        keep: Share of them, in (0, 1].
+        seed: Seed of the draw.
     """
     rng = np.random.default_rng([seed, 8])
     out = np.zeros(len(data), dtype=bool)
     for d in range(len(data.outputs)):
-        mine = rng.permutation(np.flatnonzero(train & (data.output == d)))
-        out[mine[: max(2, round(keep * len(mine)))]] = True
+        candidates = rng.permutation(np.flatnonzero(train & (data.output == d)))
+        out[candidates[: max(2, round(keep * len(candidates)))]] = True
     return out
 
 
 def _chosen(names: Sequence[str], replica: str, rng: np.random.Generator) -> list[int]:
-    """Which of an output's replicas a word means."""
+    """Indices of the replicas that an entry selects."""
     if replica in names:
         return [names.index(replica)]
     if replica[0] == "*" and replica[1:].isdigit():
@@ -280,9 +282,9 @@ def _spare_one(data: Replicas, out: Rows) -> None:
             )
 
 
-def _index(names: Sequence[str], known: Sequence[str]) -> Int[np.ndarray, " n"]:
-    place = {word: i for i, word in enumerate(known)}
-    return np.array([place.get(name, NEW) for name in names], dtype=np.int64)
+def _index(names: Sequence[str], labels: Sequence[str]) -> Int[np.ndarray, " n"]:
+    index = {label: i for i, label in enumerate(labels)}
+    return np.array([index.get(name, NEW) for name in names], dtype=np.int64)
 
 
 def _values(frame: pd.DataFrame) -> Float[np.ndarray, " n"]:
@@ -296,12 +298,12 @@ def _marked(frame: pd.DataFrame, name: str, at: np.ndarray) -> Rows:
     if "test" not in frame:
         return split
     cells = ["0" if pd.isna(v) else str(v) for v in frame["test"]]
-    for row, word in zip(at, cells):
-        if word not in ("0", "1", "0.0", "1.0", "False", "True"):
-            raise BadInput(f"{name}, column 'test', row {row}: got {word!r}; write 0 or 1.")
+    for row, cell in zip(at, cells):
+        if cell not in ("0", "1", "0.0", "1.0", "False", "True"):
+            raise BadInput(f"{name}, column 'test', row {row}: got {cell!r}; write 0 or 1.")
     return split | np.isin(cells, ("1", "1.0", "True"))
 
 
 def check(s: Any, table: pd.DataFrame, name: str) -> None:
-    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    """Reject a table that these settings cannot learn (`Entry.check`)."""
     hidden_rows(of(table, name=name), s.hidden, s.seed)

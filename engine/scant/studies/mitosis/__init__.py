@@ -1,1 +1,1 @@
-"""Mitosis: a rare class in a latent space of its own (Yousefi 2021, ch. 3)."""
+"""Mitosis: a rare class with private latent dimensions (Yousefi 2021, ch. 3)."""

@@ -18,7 +18,7 @@ OTHERS = ("weighted SVM", "weighted logistic regression")  # on principal compon
 
 
 def _slides(number: int, dividing: int, others: int) -> Counts:
-    """Counts of a table with so many cells of each class on each slide."""
+    """Counts of a table, given the numbers of slides and of cells per class on each slide."""
     cells = {"mitosis": number * dividing, "other": number * others}
     return {
         "label": cells,
@@ -26,11 +26,11 @@ def _slides(number: int, dividing: int, others: int) -> Counts:
     }
 
 
-SHOWN = 300  # rows whose latent positions travel to the page
-PAIRS = 60  # of them, those between which covariances are shown
-STRIP = 8  # generated images of a class, and as many real ones
+SHOWN = 300  # rows whose latent positions are sent to the page
+PAIRS = 60  # rows between which covariances are shown
+STRIP = 8  # generated images per class, and as many real ones
 PRECISIONS = 101  # points of a precision-recall curve
-RATIOS = (1, 300)  # of the imbalance that can be asked for afterwards
+RATIOS = (1, 300)  # range of the imbalance in queries
 
 _MODEL = array_specs("""
     latent_mean (n q) [1] positions of some training rows: shared dimensions first, then private

@@ -1,4 +1,4 @@
-"""A fitted latent variable model and the classifier beside it, for reports and queries."""
+"""A fitted latent variable model with its classifier, for reports and queries."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class FittedMitosis:
     Attributes:
         data: The rows.
         model: The latent variable model.
-        reader: Classes by latent positions; None until training has ended.
-        chances: The classifier; None until training has ended.
-        how: Weight and width of the SVM on latent positions.
+        reader: Inference of new rows under each class; None until training has ended.
+        chances: Classifier; None until training has ended.
+        how: Strength and width of the SVM on latent positions.
     """
 
     data: Prepared
@@ -41,13 +41,13 @@ class FittedMitosis:
     how: tuple[float, float] = USUAL
 
     def ask(
-        self, z: torch.Tensor, seen: Float[np.ndarray, "n _"], restarts: int = 1
+        self, z: torch.Tensor, inputs: Float[np.ndarray, "n _"], restarts: int = 1
     ) -> tuple[models.Places, np.ndarray]:
         """Latent positions of rows under each class, and class probabilities.
 
         Args:
             z: Inputs of the latent variable model.
-            seen: Inputs of the classifiers.
+            inputs: Inputs of the classifiers.
             restarts: Number of starts of the search for the positions.
 
         Raises:
@@ -56,27 +56,29 @@ class FittedMitosis:
         if self.reader is None or self.chances is None:
             raise BadInput("This run has not ended yet, so it cannot answer queries.")
         result = self.reader.place(z, restarts)
-        return result, self.chances.of(seen, result.evidence)
+        return result, self.chances.of(inputs, result.evidence)
 
-    def probabilities(self, seen: Float[np.ndarray, "n _"]) -> Float[np.ndarray, "n c"]:
-        """Class probabilities; latent positions are only inferred if they have a weight."""
+    def probabilities(self, inputs: Float[np.ndarray, "n _"]) -> Float[np.ndarray, "n c"]:
+        """Class probabilities; latent positions are inferred only if they have weight."""
         if self.chances is not None and not self.chances.share:
-            return self.chances.of(seen, None)
-        z = seen[:, : self.data.width]
-        own = self.data.filled(z) if self.data.settings.model == "dgplvm" else z
-        return self.ask(torch.tensor(own).to(self.data.device), seen)[1]
+            return self.chances.of(inputs, None)
+        z = inputs[:, : self.data.width]
+        latent_inputs = self.data.filled(z) if self.data.settings.model == "dgplvm" else z
+        return self.ask(torch.tensor(latent_inputs).to(self.data.device), inputs)[1]
 
     def generate(self, label: int, count: int, seed: int) -> np.ndarray:
-        """New rows of a class, as images where there are images."""
+        """Generate new rows of a class, as images if the table has images."""
         data = self.data
-        own = torch.as_tensor(np.flatnonzero(data.label[data.train] == label)).to(data.device)
+        class_rows = torch.as_tensor(np.flatnonzero(data.label[data.train] == label)).to(
+            data.device
+        )
         generator = torch.Generator().manual_seed(seed)
-        z = models.generate(self.model, own, label, count, generator)
+        z = models.generate(self.model, class_rows, label, count, generator)
         return data.drawn(z.detach().cpu().numpy())
 
 
 class Settled(NamedTuple):
-    """Classes by latent positions, and the model's evidence of the validation rows."""
+    """Inference of new rows, its calibration, and the evidence of the validation rows."""
 
     reader: models.Reader
     chances: CalibratedClassifier
@@ -87,7 +89,7 @@ class Settled(NamedTuple):
 def settle(
     data: Prepared, model: models.Model, train: Int[np.ndarray, " m"], name: str = ""
 ) -> Settled:
-    """Fit SVM, temperature and threshold of a trained model to the validation rows.
+    """Fit the SVM, temperature and threshold of a trained model to the validation rows.
 
     Args:
         data: The rows.
@@ -95,79 +97,86 @@ def settle(
         train: Its training rows.
         name: One of `scant.studies.mitosis.settings.MODELS`; empty: the run's.
     """
-    spared = data.split.validation
+    validation = data.split.validation
     label, how = data.label[train], USUAL
     reader = models.Reader(model, label, data.n_classes)
     evidence = np.empty((0, data.n_classes))
-    if len(spared):
-        result = reader.place(data.given(spared, name))
+    if len(validation):
+        result = reader.place(data.given(validation, name))
         evidence = result.evidence
         if reader.machine is not None:
-            own, held = (v.detach().cpu().numpy() for v in (model.latent()[0], result.mean[:, 0]))
-            reader.machine, how = best_svm(own, label, held, data.label[spared], data.n_classes)
-            evidence = decisions(reader.machine, held, data.n_classes)
+            training_positions, positions = (
+                v.detach().cpu().numpy() for v in (model.latent()[0], result.mean[:, 0])
+            )
+            reader.machine, how = best_svm(
+                training_positions, label, positions, data.label[validation], data.n_classes
+            )
+            evidence = decisions(reader.machine, positions, data.n_classes)
     prior = data.prior(train)
-    chances = models.temperature_scaled(evidence, data.label[spared], prior, model)
-    return Settled(reader, chances, how, evidence)
+    calibrated = models.temperature_scaled(evidence, data.label[validation], prior, model)
+    return Settled(reader, calibrated, how, evidence)
 
 
 def classifier(
     data: Prepared, latent: CalibratedClassifier, evidence: Float[np.ndarray, "v c"]
 ) -> tuple[Classifier, Choice]:
-    """The classifier by the settings, and the reason for it.
+    """Return the classifier by the settings, and the reason for it.
 
     Args:
         data: The rows.
         latent: Classifier by latent positions.
-        evidence: Its evidence of the validation rows; empty without any.
+        evidence: Its evidence of the validation rows; empty if there are none.
     """
     setting = data.settings.classifier
     if setting == LATENT:
         return Classifier.of_latent(latent), Choice(LATENT, "as set")
-    known, c = data.known, data.n_classes
-    if len(known) > MOST_KNOWN:
+    candidates, c = data.known, data.n_classes
+    if len(candidates) > MOST_KNOWN:
         rng = np.random.default_rng([data.settings.seed, 45])
-        rare = known[data.label[known] == 0][: MOST_KNOWN // 2]
-        others = rng.permutation(known[data.label[known] != 0])[: MOST_KNOWN - len(rare)]
-        known = np.union1d(rare, others)
-    group = None if data.group is None else data.group[known]
-    own = data.label[known], c, data.settings.seed, group
-    gp: SoftmaxMixture | AveragedSoftmax = SoftmaxMixture.fit(data.z[known], *own)
+        rare = candidates[data.label[candidates] == 0][: MOST_KNOWN // 2]
+        others = rng.permutation(candidates[data.label[candidates] != 0])[: MOST_KNOWN - len(rare)]
+        candidates = np.union1d(rare, others)
+    group = None if data.group is None else data.group[candidates]
+    settings_of_fit = data.label[candidates], c, data.settings.seed, group
+    gp: SoftmaxMixture | AveragedSoftmax = SoftmaxMixture.fit(data.z[candidates], *settings_of_fit)
     if data.network is not None:
-        gp = AveragedSoftmax.fit(data.seen[known], data.widths, *own)
-    share_of = np.bincount(data.label[known], minlength=c) / len(known)
+        gp = AveragedSoftmax.fit(data.seen[candidates], data.widths, *settings_of_fit)
+    share_of = np.bincount(data.label[candidates], minlength=c) / len(candidates)
     ratio = data.prior(data.split.learnt) / share_of
-    held = weighted(gp.held, ratio)
-    share, why = 0.5 * (setting == BOTH), "no row is held back to compare them on"
-    both, at, of = np.intersect1d(known[gp.rows], data.split.validation, return_indices=True)
-    doubt = 1 / (len(both) + 1)
-    if len(evidence) and len(both):
-        parts = held[at], doubted(latent.of(evidence[of]), doubt)
-        right = [p[np.arange(len(both)), data.label[both]] for p in parts]
-        share = best_share(*right) if setting == AUTO else share
-        each = ", ".join(
-            f"{name} {np.log(p).mean():.3g}" for name, p in zip(("GP", "latent variables"), right)
+    held_out = weighted(gp.held, ratio)
+    share, reason = 0.5 * (setting == BOTH), "no row is held back to compare them on"
+    common, gp_index, latent_index = np.intersect1d(
+        candidates[gp.rows], data.split.validation, return_indices=True
+    )
+    doubt = 1 / (len(common) + 1)
+    if len(evidence) and len(common):
+        parts = held_out[gp_index], doubted(latent.of(evidence[latent_index]), doubt)
+        truth_probability = [p[np.arange(len(common)), data.label[common]] for p in parts]
+        share = best_share(*truth_probability) if setting == AUTO else share
+        comparison = ", ".join(
+            f"{name} {np.log(p).mean():.3g}"
+            for name, p in zip(("GP", "latent variables"), truth_probability)
         )
-        why = f"log probability of held-back rows: {each} nats"
+        reason = f"log probability of held-back rows: {comparison} nats"
         if share:
-            held = (1 - share) * parts[0] + share * parts[1]
-    threshold = best_expected_threshold(held[:, 0]) if data.settings.tempered else float("nan")
-    choice = Choice(BOTH if share else GP, why)
+            held_out = (1 - share) * parts[0] + share * parts[1]
+    threshold = best_expected_threshold(held_out[:, 0]) if data.settings.tempered else float("nan")
+    choice = Choice(BOTH if share else GP, reason)
     return Classifier(latent, gp, share, doubt, ratio, threshold), choice
 
 
-def shifted(fitted: FittedMitosis, chances: Classifier) -> Classifier:
-    """Adapt a classifier to the class frequencies of the held-out rows, if the settings say so.
+def shifted(fitted: FittedMitosis, mixture: Classifier) -> Classifier:
+    """Adapt a classifier to the class frequencies of the held-out rows, if set.
 
     Args:
         fitted: The model with its reader.
-        chances: Classifier at the class frequencies of the training rows.
+        mixture: Classifier at the class frequencies of the training rows.
     """
     data = fitted.data
     if data.settings.prior != PRIORS[3] or not len(data.test):
-        return chances
+        return mixture
     evidence = None
-    if chances.share > 0:
+    if mixture.share > 0:
         assert fitted.reader is not None
         evidence = fitted.reader.place(data.given(data.test)).evidence
-    return chances.shifted(data.seen[data.test], evidence, data.prior(data.split.learnt))
+    return mixture.shifted(data.seen[data.test], evidence, data.prior(data.split.learnt))

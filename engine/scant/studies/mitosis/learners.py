@@ -1,4 +1,4 @@
-"""Methods that the model is compared with: other latent variable models and plain classifiers."""
+"""Compared methods: other latent variable models and plain classifiers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from scant.studies.mitosis.problem import problem_of
 from scant.studies.mitosis.settings import MODELS, ON_PIXELS
 
 MIN_STEPS = 20
-FALLBACK = 60  # components that classifiers are given where the model is given pixels
+FALLBACK = 60  # components for classifiers if the model learns pixels
 
 
 def fit_methods(
@@ -39,25 +39,25 @@ def fit_methods(
     hurry: float = 1.0,
     deadline: Deadline = NEVER,
 ) -> list[Result]:
-    """Fit the methods to some rows; plain classifiers, the fastest, before latent variable models.
+    """Fit the methods to some rows; fast plain classifiers before latent variable models.
 
     Args:
         data: The run's rows.
         train: Rows to learn from.
         query: Rows to predict.
-        methods: Names of the methods; those that end in `ON_PIXELS` are given no network features.
+        methods: Names of the methods; names that end in `ON_PIXELS` mean no network features.
         scores: Names of the scores.
-        hurry: Part of the usual steps.
-        deadline: Time of all methods.
+        hurry: Share of the usual steps.
+        deadline: Deadline of all methods.
 
     Returns:
         Results in the order of `methods`.
     """
     inputs = {"": data, ON_PIXELS: data.without_network()}
-    asked = {
+    requested = {
         suffix: inputs[suffix] for suffix in inputs if any(m.endswith(suffix) for m in methods)
     }
-    problems = {suffix: plain_problem(given, train, query) for suffix, given in asked.items()}
+    problems = {suffix: plain_problem(given, train, query) for suffix, given in requested.items()}
     prior = data.prior(train)
 
     def plain(given: Prepared) -> list[Learner]:
@@ -68,11 +68,11 @@ def fit_methods(
 
     results = dict[str, Result]()
     for phase, learners in (("", plain), ("other latent variable models", latent)):
-        for suffix, given in asked.items():
-            named = [replace(one, name=one.name + suffix) for one in learners(given)]
-            wanted = [learner for learner in named if learner.name in methods]
-            made = fit_all(problems[suffix], wanted, scores, deadline, phase)
-            results |= {result.name: result for result in made}
+        for suffix, given in requested.items():
+            renamed = [replace(learner, name=learner.name + suffix) for learner in learners(given)]
+            selected = [learner for learner in renamed if learner.name in methods]
+            fitted = fit_all(problems[suffix], selected, scores, deadline, phase)
+            results |= {result.name: result for result in fitted}
     return [results[name] for name in methods if name in results]
 
 
@@ -83,7 +83,7 @@ def latent_learner(
     query: Int[np.ndarray, " n"],
     hurry: float,
 ) -> Learner:
-    """Return a latent variable model of the study's own rows `train`, which predicts `query`."""
+    """Return a learner that fits a latent variable model to rows `train` and predicts `query`."""
     s = data.settings
     steps = max(MIN_STEPS, round(hurry * min(STEPS[name], s.max_steps)))
 
@@ -93,50 +93,50 @@ def latent_learner(
         z = data.given(train, name).cpu()
         model = models.build(s, name, z, label, data.n_classes, generator).to(data.device)
         models.fit(model, steps)
-        reader, chances, *_ = settle(data, model, train, name)
-        return chances.predictive(reader.place(data.given(query, name)).evidence)
+        reader, calibrated, *_ = settle(data, model, train, name)
+        return calibrated.predictive(reader.place(data.given(query, name)).evidence)
 
     def limit(problem: Problem) -> str:
-        too_many = len(train) > (DGPLVM_MAX_ROWS if name == "dgplvm" else LATENT_MAX_ROWS)
-        return f"with {len(train):,} rows to learn from it takes too long." if too_many else ""
+        over_limit = len(train) > (DGPLVM_MAX_ROWS if name == "dgplvm" else LATENT_MAX_ROWS)
+        return f"with {len(train):,} rows to learn from it takes too long." if over_limit else ""
 
     return Learner(MODELS[name], answer, Capabilities(classes=True, missing=True), limit)
 
 
 def mixed(
     data: Prepared,
-    run: Classifier,
+    mixture: Classifier,
     train: Int[np.ndarray, " m"],
     query: Int[np.ndarray, " n"],
     latent: Float[np.ndarray, "n c"] | None,
 ) -> CategoricalPredictive:
-    """Predict with the run's mixture, its GP classifier trained anew with the chosen kernels.
+    """Predict with the run's mixture after refitting its GP classifier with the same kernels.
 
     Args:
         data: The run's rows.
-        run: The mixture.
+        mixture: The run's classifier.
         train: Rows to learn from.
         query: Rows to predict.
-        latent: Probabilities of the latent variable model, trained anew; None: it was left out.
+        latent: Probabilities of the refitted latent variable model; None: it was left out.
     """
-    assert run.gp is not None
-    gp = run.gp.refit(data.seen[train], data.label[train], data.settings.seed)
+    assert mixture.gp is not None
+    gp = mixture.gp.refit(data.seen[train], data.label[train], data.settings.seed)
     p = gp.probability(data.seen[query])
     if latent is not None:
-        p = (1 - run.share) * p + run.share * doubted(latent, run.doubt)
+        p = (1 - mixture.share) * p + mixture.share * doubted(latent, mixture.doubt)
     return decided(p, best_expected_threshold(p[:, 0]))
 
 
 def plain_problem(
     data: Prepared, train: Int[np.ndarray, " m"], test: Int[np.ndarray, " t"]
 ) -> Problem:
-    """Columns as the GP classifier sees them, without gaps; components in place of pixels."""
+    """Inputs of the GP classifier without missing values; components in place of pixels."""
     rows = np.union1d(train, data.split.validation).astype(int)
-    spared = np.isin(rows, data.split.validation)
+    validation = np.isin(rows, data.split.validation)
     width = data.z.shape[1]
-    x, new = (np.hstack([data.filled(data.z[r]), data.seen[r, width:]]) for r in (rows, test))
+    x, x_test = (np.hstack([data.filled(data.z[r]), data.seen[r, width:]]) for r in (rows, test))
     if data.network is None and data.image is not None and not len(data.columns.axes):
-        columns = Columns.of(x[~spared], FALLBACK, pixels=True)
-        x, new = columns.forward(x), columns.forward(new)
+        columns = Columns.of(x[~validation], FALLBACK, pixels=True)
+        x, x_test = columns.forward(x), columns.forward(x_test)
     problem = problem_of(data, test)
-    return replace(problem, x=x, y=data.label[rows], x_test=new, spared=spared)
+    return replace(problem, x=x, y=data.label[rows], x_test=x_test, spared=validation)

@@ -1,4 +1,4 @@
-"""One interface to the latent variable models of a few classes."""
+"""Common interface of the latent variable models of a few classes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Model = BGPLVM | DGPLVM  # SCLVM is a BGPLVM
 
 
 class Places(NamedTuple):
-    """Where rows lie if they are of each class, and what speaks for that class.
+    """Latent positions of rows under each class, and evidence for that class.
 
     `evidence` is the bound on ln p(y | c) for SCLVM; an SVM's decision for the others, whose
-    positions know no class.
+    positions do not depend on the class.
     """
 
     mean: Float[Tensor, "n c q"]
@@ -41,14 +41,14 @@ def build(
     n_classes: int,
     generator: torch.Generator,
 ) -> Model:
-    """A model at its starting values.
+    """Create a model at its starting values.
 
     Args:
         s: Settings.
         name: One of `scant.studies.mitosis.settings.MODELS`.
-        z: Rows to learn from; NaN where missing, but not for dgplvm.
-        label: Their classes.
-        n_classes: How many.
+        z: Training rows; NaN where missing, but not for dgplvm.
+        label: Classes of the rows.
+        n_classes: Number of classes.
         generator: A CPU generator.
     """
     q, m = s.n_shared_dims + s.n_private_dims, s.n_inducing
@@ -60,20 +60,20 @@ def build(
 
 
 def trainer(model: Model, steps: int, adam: int | None = None) -> GPLVMTrainer:
-    """Steps of Adam, then of L-BFGS; of L-BFGS alone for DGPLVM.
+    """Return a trainer with Adam, then L-BFGS; L-BFGS alone for DGPLVM.
 
     Args:
-        model: To be trained.
-        steps: Of both, at most.
-        adam: Those of Adam, two thirds of all at most; None: as many.
+        model: Model to train.
+        steps: Maximum number of steps of both.
+        adam: Steps of Adam, at most two thirds of all; None: two thirds.
     """
-    most = -(-2 * steps // 3)
-    first = most if adam is None else min(adam, most)
-    return GPLVMTrainer(model, 0 if isinstance(model, DGPLVM) else first)
+    max_adam = -(-2 * steps // 3)
+    n_adam = max_adam if adam is None else min(adam, max_adam)
+    return GPLVMTrainer(model, 0 if isinstance(model, DGPLVM) else n_adam)
 
 
 def fit(model: Model, steps: int) -> Model:
-    """Train it as far as so many steps go."""
+    """Train a model for at most `steps` steps."""
     maximize(trainer(model, steps), steps)
     return model
 
@@ -89,31 +89,33 @@ def covariances(model: Model, rows: Int[Tensor, " k"]) -> Float[Tensor, "3 k k"]
 def decode(
     model: Model, x: Float[Tensor, "n q"], label: int
 ) -> tuple[Float[Tensor, "n k"], Float[Tensor, "n k"]]:
-    """Mean and variance, noise included, of what was learned, at positions of a class."""
+    """Predictive mean and variance, including noise, at latent positions of a class."""
     return model.decode(x, None, label) if isinstance(model, SCLVM) else model.decode(x)
 
 
 @torch.no_grad()
 def generate(
-    model: Model, own: Int[Tensor, " m"], label: int, count: int, generator: torch.Generator
+    model: Model, class_rows: Int[Tensor, " m"], label: int, count: int, generator: torch.Generator
 ) -> Float[Tensor, "count k"]:
-    """New rows of a class: decoded draws from where its rows (`own`) lie."""
+    """Generate rows of a class: decode draws near its rows (`class_rows`)."""
     if isinstance(model, SCLVM):
         return model.generate(label, count, generator)
     mean, std = model.latent()
-    pick = own[torch.randint(len(own), (count,), generator=generator).to(own.device)]
+    pick = class_rows[
+        torch.randint(len(class_rows), (count,), generator=generator).to(class_rows.device)
+    ]
     noise = torch.randn(count, mean.shape[1], generator=generator, dtype=torch.float64)
     return decode(model, mean[pick] + std[pick] * noise.to(mean), label)[0]
 
 
 class Reader:
-    """Reads the classes of new rows off a trained model.
+    """Inference of new rows under each class of a trained model.
 
     Args:
-        model: Trained.
-        label: Classes of the rows that it learned from.
-        n_classes: How many classes there are.
-        machine: An SVM on its latent positions, for the models that tell no classes apart.
+        model: Trained model.
+        label: Classes of the training rows.
+        n_classes: Number of classes.
+        machine: SVM on latent positions, for models without classes.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class Reader:
             self.machine = weighted_svm(model.latent()[0].cpu().numpy(), label, USUAL)
 
     def place(self, z: Float[Tensor, "n k"], restarts: int = 1) -> Places:
-        """Positions and evidence of new rows under each class."""
+        """Latent positions and evidence of rows under each class."""
         model, c = self.model, self.n_classes
         if isinstance(model, SCLVM):
             results = [model.infer(z, restarts, label=i) for i in range(c)]
@@ -156,10 +158,9 @@ def temperature_scaled(
     """Calibrate a model's evidence: a temperature for bounds, a regression for an SVM's decisions.
 
     Args:
-        evidence: Evidence of rows that the model did not learn from; if there are none, nothing is
-            calibrated.
+        evidence: Evidence of validation rows; without any, nothing is calibrated.
         label: Classes of these rows.
-        prior: Class probabilities that the result is for.
+        prior: Class probabilities that the result assumes.
         model: The model.
     """
     if not isinstance(model, SCLVM):

@@ -56,7 +56,7 @@ class Prepared:
         device: Device of the models.
         sight: Transformation from images to network features; None: classifiers get `z` alone.
         network: Network features of the rows.
-        joined: Number of network features that the latent variable model learns.
+        joined: Number of network features in the latent variable model.
         group: Group of each row; None: there are none, or the study is restored.
         notes: Notes on the table.
         roles: Role of each row of the table (`protocol.roles`).
@@ -93,11 +93,11 @@ class Prepared:
 
     @property
     def width(self) -> int:
-        """Number of leading columns of `seen` that the latent variable model learns."""
+        """Number of leading columns of `seen` in the latent variable model."""
         return self.z.shape[1] + self.joined
 
     def without_network(self) -> Prepared:
-        """The same rows without network features."""
+        """Return the rows without network features."""
         return replace(self, network=None, sight=None, joined=0)
 
     def look(self, x: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m _"]:
@@ -129,20 +129,20 @@ class Prepared:
         """Region of the training rows."""
         return LearnedRegion(self.z[self.split.learnt])
 
-    def given(self, which: Int[np.ndarray, " m"], name: str = "") -> torch.Tensor:
-        """Inputs of a latent variable model; DGPLVM gets no missing values."""
-        z = self.seen[which, : self.width]
+    def given(self, selected: Int[np.ndarray, " m"], name: str = "") -> torch.Tensor:
+        """Inputs of a latent variable model; missing values are filled for DGPLVM."""
+        z = self.seen[selected, : self.width]
         if (name or self.settings.model) == "dgplvm":
             z = self.filled(z)
         return torch.tensor(z, dtype=torch.float64).to(self.device)
 
     def filled(self, z: Float[np.ndarray, "m k"]) -> Float[np.ndarray, "m k"]:
-        """Rows with means of the training rows in place of missing values."""
-        usual = np.nanmean(self.seen[self.train, : z.shape[1]], axis=0)
-        return np.where(np.isfinite(z), z, usual)
+        """Fill missing values with means of the training rows."""
+        means = np.nanmean(self.seen[self.train, : z.shape[1]], axis=0)
+        return np.where(np.isfinite(z), z, means)
 
     def drawn(self, z: Float[np.ndarray, "m k"]) -> np.ndarray:
-        """Rows in the table's units: images in whole shades, or features."""
+        """Rows in the table's units: images in discrete gray levels, or features."""
         x = self.columns.back(z[:, : self.z.shape[1]])
         if self.image is None:
             return x
@@ -150,10 +150,14 @@ class Prepared:
         return shades.reshape(len(z), *self.image)
 
     def picture(self, row: int) -> np.ndarray:
-        """A row in the table's units; the stored image itself where there is one."""
-        at = int(np.searchsorted(self.pictured, row))
-        if self.image is not None and at < len(self.pictured) and self.pictured[at] == row:
-            return self.images[at].reshape(self.image)
+        """A row in the table's units; the stored image if there is one."""
+        position = int(np.searchsorted(self.pictured, row))
+        if (
+            self.image is not None
+            and position < len(self.pictured)
+            and self.pictured[position] == row
+        ):
+            return self.images[position].reshape(self.image)
         return self.drawn(self.filled(self.z[[row]]))[0]
 
     def prior(self, train: Int[np.ndarray, " m"]) -> Float[np.ndarray, " c"]:
@@ -162,11 +166,11 @@ class Prepared:
             return np.full(self.n_classes, 1 / self.n_classes)
         if self.settings.prior == PRIORS[1]:
             return self.shares
-        own = self.split.learnt if train is self.train else train
-        return np.bincount(self.label[own], minlength=self.n_classes) / len(own)
+        selected = self.split.learnt if train is self.train else train
+        return np.bincount(self.label[selected], minlength=self.n_classes) / len(selected)
 
     def build(self, restart: int) -> models.Model:
-        """The latent variable model at the start of a restart."""
+        """Build the latent variable model of a restart, at its starting values."""
         s, x = self.settings, self.given(self.train).cpu()
         label, generator = torch.tensor(self.label[self.train]), restart_generator(s.seed, restart)
         return models.build(s, s.model, x, label, self.n_classes, generator).to(self.device)
@@ -185,15 +189,15 @@ def prepare(settings: MitosisSettings, table: pd.DataFrame, device: torch.device
     split, notes = rows.split(s, cells, marks(table)[places])
     if s.model == "dgplvm" and len(split.learnt) > DGPLVM_MAX_ROWS:
         notes.append(f"DGPLVM learns from {DGPLVM_MAX_ROWS:,} of {len(split.learnt):,} rows.")
-        some = rows.some(np.random.default_rng(s.seed), cells, split.learnt, DGPLVM_MAX_ROWS)
-        split = replace(split, learnt=some)
+        subset = rows.some(np.random.default_rng(s.seed), cells, split.learnt, DGPLVM_MAX_ROWS)
+        split = replace(split, learnt=subset)
     if s.classifier != LATENT and len(split.learnt) > MOST_MODELED:
         notes.append(
             f"The latent variable model learns from {MOST_MODELED:,} of {len(split.learnt):,} "
             f"rows, the GP classifier from {MOST_KNOWN:,} at most."
         )
-        some = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST_MODELED)
-        split = replace(split, modeled=some)
+        subset = rows.some(np.random.default_rng(s.seed), cells, split.learnt, MOST_MODELED)
+        split = replace(split, modeled=subset)
     parts = {"train": split.learnt, "validation": split.validation, "test": split.test}
     columns = Columns.of(x[split.learnt], s.n_components, image is not None)
     z, sight, network = columns.forward(x), None, None
@@ -224,9 +228,9 @@ def prepare(settings: MitosisSettings, table: pd.DataFrame, device: torch.device
 
 
 def _methods(s: MitosisSettings, network: bool) -> list[str]:
-    """Names of the methods that the report compares, the run's first.
+    """Names of the methods in the report, the run's first.
 
-    With network features they are compared on pixels alone, too.
+    With network features, methods on pixels alone are included.
     """
     methods = [MODELS[s.model]] if s.classifier == LATENT else [OURS, MODELS[s.model]]
     if s.baselines and s.classifier == LATENT:
@@ -239,7 +243,7 @@ def _methods(s: MitosisSettings, network: bool) -> list[str]:
 
 
 def pictured(label: Int[np.ndarray, " n"], split: Split, n_classes: int) -> Int[np.ndarray, " m"]:
-    """Rows whose images are stored: those beside generated ones, and some held-out rows."""
+    """Rows whose images are stored: training rows on display, and some held-out rows."""
     strip = split.learnt[rows.shown(label[split.learnt], STRIP * n_classes)]
-    held = [split.test[label[split.test] == c][:PICTURED] for c in range(n_classes)]
-    return np.unique(np.concatenate([strip, *held]))
+    test_rows = [split.test[label[split.test] == c][:PICTURED] for c in range(n_classes)]
+    return np.unique(np.concatenate([strip, *test_rows]))

@@ -1,4 +1,4 @@
-"""From the columns of a table to fewer numbers that a model learns, and back."""
+"""Standardization and principal components of a table's columns, and their inverse."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from jaxtyping import Float
 
 from scant.errors import BadInput
 
-COMPLETED = 8  # rounds in which missing cells and principal components are found in turn
+COMPLETED = 8  # alternations between estimates of missing cells and of principal components
 
 
 @dataclass(frozen=True)
 class Columns:
-    """From a row's columns to what a model learns, and back: features standardized, then turned.
+    """Standardization and principal components of columns, and their inverse.
 
     Attributes:
-        centre: Of each column; zero where nothing is turned and the columns are pixels.
-        scale: 1 for pixels.
+        centre: Mean of each column.
+        scale: Scale of each column; 1 for pixels.
         axes: Principal components, rows of unit length; empty: columns are learned as they are.
-        variance: Of each component.
-        left: Variance of a column that the components leave.
+        variance: Variance of each component.
+        left: Residual variance of a column.
     """
 
     centre: Float[np.ndarray, " d"]
@@ -32,15 +32,15 @@ class Columns:
 
     @classmethod
     def of(cls, x: Float[np.ndarray, "n d"], components: int, pixels: bool) -> Columns:
-        """Fitted to rows with possibly missing cells (NaN).
+        """Fit to rows that may have missing cells (NaN).
 
         Args:
-            x: Rows to learn from.
-            components: How many; 0, or as many as columns that are no pixels: none are turned.
-            pixels: Whether the columns are pixels, which are all of one scale.
+            x: Training rows.
+            components: Number of components; 0, or the number of features: no rotation.
+            pixels: True if the columns are pixels, which have one common scale.
 
         Raises:
-            BadInput: The rows are all the same, or a column has no value.
+            BadInput: The rows are all equal, or a column has no value.
         """
         observed = np.isfinite(x)
         empty = np.flatnonzero(~observed.any(0))
@@ -57,36 +57,36 @@ class Columns:
             raise BadInput("All training rows are the same; there is nothing to separate.")
         count = min(components, len(x) - 1, x.shape[1])
         if not count or (not pixels and components >= x.shape[1]):
-            none = np.empty((0, x.shape[1]))
-            return cls(centre, scale, none, np.empty(0), 0.0)
+            no_axes = np.empty((0, x.shape[1]))
+            return cls(centre, scale, no_axes, np.empty(0), 0.0)
         result = cls(centre, scale, *_axes(z, count))
         for _ in range(COMPLETED if not observed.all() else 0):
             z = np.where(observed, z, result._scores(np.where(observed, z, np.nan)) @ result.axes)
             result = cls(centre, scale, *_axes(z, count))
-        axes = result.axes.astype(np.float32).astype(np.float64)  # as they are kept
+        axes = result.axes.astype(np.float32).astype(np.float64)  # as they are stored
         return cls(centre, scale, axes, result.variance, result.left)
 
     def forward(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
-        """What is learned of rows; NaN where a cell is missing and nothing is turned.
+        """Transform rows; without components, missing cells stay NaN.
 
-        In whole steps of single precision, so that a model that was kept sees the very same.
+        Values are rounded to single precision, so that a stored model gets identical inputs.
         """
         z = (x - self.centre) / self.scale
-        made = z if not len(self.axes) else self._scores(z)
-        return made.astype(np.float32).astype(np.float64)
+        components = z if not len(self.axes) else self._scores(z)
+        return components.astype(np.float32).astype(np.float64)
 
     def back(self, z: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Rows of what was learned."""
-        own = z @ self.axes if len(self.axes) else z
-        return np.asarray(own * self.scale + self.centre)
+        """Transform back to rows of the table."""
+        standardized = z @ self.axes if len(self.axes) else z
+        return np.asarray(standardized * self.scale + self.centre)
 
     def spread(self, variance: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
-        """Standard deviation of rows, from variances of what was learned."""
-        own = variance @ self.axes**2 + self.left if len(self.axes) else variance
-        return np.asarray(np.sqrt(own) * self.scale)
+        """Standard deviation of columns, from variances of the transformed values."""
+        column_variance = variance @ self.axes**2 + self.left if len(self.axes) else variance
+        return np.asarray(np.sqrt(column_variance) * self.scale)
 
     def _scores(self, z: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n k"]:
-        """Components; where cells are missing, their mean given the others (probabilistic PCA)."""
+        """Components; their posterior mean if cells are missing (probabilistic PCA)."""
         observed = np.isfinite(z)
         result = np.where(observed, z, 0.0) @ self.axes.T
         prior = np.diag(max(self.left, 1e-9) / np.maximum(self.variance, 1e-12))
@@ -99,7 +99,7 @@ class Columns:
 def _axes(
     z: Float[np.ndarray, "n d"], count: int
 ) -> tuple[Float[np.ndarray, "k d"], Float[np.ndarray, " k"], float]:
-    """Leading principal components, their variances, and the variance of a column that is left."""
+    """Leading principal components, their variances, and the residual variance of a column."""
     from scipy.linalg import eigh
 
     n, d = z.shape
@@ -113,6 +113,6 @@ def _axes(
     length = np.linalg.norm(axes, axis=1, keepdims=True)
     axes = axes / np.where(length > 1e-12, length, 1.0)
     left = max((z**2).sum() - values.sum(), 0.0) / (n * max(d - count, 1))
-    # An eigenvector's sign is anybody's; its largest entry decides, the same on every machine.
+    # An eigenvector's sign is arbitrary; its largest entry is made positive on every machine.
     sign = np.sign(axes[np.arange(count), np.abs(axes).argmax(1)])
     return axes * sign[:, None], values / n, float(left)

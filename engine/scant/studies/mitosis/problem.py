@@ -1,4 +1,4 @@
-"""The mitosis study as a plain classification, for general tools."""
+"""The mitosis study as a plain classification problem for general tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OF_RARE = ("precision", "recall", "F1", "average precision")
 
 
 def problem_of(data: Prepared, test: Int[np.ndarray, " t"]) -> Problem:
-    """Columns or components as classifiers see them; validation rows are training rows, too."""
+    """Columns or components as inputs of classifiers; training includes validation rows."""
     return Problem(
         x=data.seen[data.known],
         y=data.label[data.known],

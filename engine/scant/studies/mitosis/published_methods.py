@@ -26,15 +26,15 @@ from scant.studies.mitosis.study import TOLERANCE
 from scant.studies.published import values
 
 AS_PUBLISHED = ", as published"  # methods of the preset, which predict at their own threshold
-SPACES, DIMENSIONS = (2, 8), 10  # shared and private dimensions; the publication: 5 and 5
-COMPONENTS = 20  # of latent models: 15 did as well on slides to choose by, 40 and 60 worse
-WIDER = (20, 40)  # that classifiers on components choose from
-LATENT_GRID = [(c, g) for c in (1.0, 10.0) for g in (0.03, 0.1, 0.3)]  # of SVMs on positions
-DISCRIMINANT_ROWS = 1000  # of DGPLVM, whose cost is cubic
+SPACES, DIMENSIONS = (2, 8), 10  # shared and private dimensions, and all; published: 5 and 5
+COMPONENTS = 20  # of latent models: on validation slides 15 were as good, 40 and 60 worse
+WIDER = (20, 40)  # candidate numbers of components for classifiers
+LATENT_GRID = [(c, g) for c in (1.0, 10.0) for g in (0.03, 0.1, 0.3)]  # SVMs on positions
+DISCRIMINANT_ROWS = 1000  # training rows of DGPLVM; the cost is cubic in them
 
 
 class Rows:
-    """The rows of a split: pixels to train on, to choose settings by, and to test."""
+    """Pixels of the training, validation and test rows of a split."""
 
     def __init__(self, case: Case, parts: Split) -> None:
         self.case = case
@@ -43,7 +43,7 @@ class Rows:
         self.rare = [case.rare[rows] for rows in self.index]
 
     def columns(self, components: int, unit: bool = False) -> Callable[[np.ndarray], np.ndarray]:
-        """Transformation of pixels to principal components of the training rows."""
+        """Return the transformation to principal components of the training rows."""
         pca = PCA(min(components, *self.learn.shape), whiten=unit, random_state=0)
         transform: Callable[[np.ndarray], np.ndarray] = pca.fit(self.learn).transform
         return transform
@@ -54,20 +54,20 @@ Way = Callable[[Rows, int], Scores]
 
 
 def ways(published: bool) -> list[Way]:
-    """Functions that yield a method's name, and scores of the rows to choose by and to test.
+    """Return functions that yield a method's name, and scores of validation and test rows.
 
-    Several results of one method are candidates, of which the best is chosen.
+    Several results of one method are candidates; the best one on validation rows is chosen.
     """
     results: list[Way] = [sclvm, bgplvm, dgplvm, weighted_svm, weighted_logistic]
     return results + [sclvm_as_published, bgplvm_as_published, dgplvm_as_published] * published
 
 
 def sclvm(rows: Rows, seed: int) -> Scores:
-    """Log odds of the rare class, of rows as they are and the mean over eight symmetries."""
+    """Log odds of the rare class, of the original images and averaged over eight symmetries."""
     columns = rows.columns(COMPONENTS)
     model = _sclvm(rows, columns(rows.learn), rows.case.inducing, seed)
-    turned = (columns(_turned(part)) for part in (rows.choose, rows.test))
-    odds = [_odds(model, x).reshape(8, -1) for x in turned]
+    symmetric = (columns(_turned(part)) for part in (rows.choose, rows.test))
+    odds = [_odds(model, x).reshape(8, -1) for x in symmetric]
     yield "SCLVM", odds[0][0], odds[1][0]
     yield "SCLVM, asked in eight turns", odds[0].mean(0), odds[1].mean(0)
 
@@ -100,9 +100,9 @@ def bgplvm_as_published(rows: Rows, seed: int) -> Scores:
 
 def dgplvm(rows: Rows, seed: int) -> Scores:
     """A weighted SVM on positions of a discriminative model."""
-    columns, kept = rows.columns(COMPONENTS), _discriminant(rows.rare[0])
-    x = [torch.as_tensor(columns(part)) for part in (rows.learn[kept], rows.choose, rows.test)]
-    rare = rows.rare[0][kept]
+    columns, selected = rows.columns(COMPONENTS), _discriminant(rows.rare[0])
+    x = [torch.as_tensor(columns(part)) for part in (rows.learn[selected], rows.choose, rows.test)]
+    rare = rows.rare[0][selected]
     model = DGPLVM.build(x[0], torch.as_tensor(rare).long(), DIMENSIONS, scale=0.1)
     maximize(GPLVMTrainer(model, adam=0), rows.case.steps // 4)
     yield from _on_positions(
@@ -112,15 +112,15 @@ def dgplvm(rows: Rows, seed: int) -> Scores:
 
 def dgplvm_as_published(rows: Rows, seed: int) -> Scores:
     """A weighted SVM on positions of a discriminative model of fewer rows."""
-    kept = _discriminant(rows.rare[0])
-    model = _as_published("dgplvm", rows, kept, seed)
+    selected = _discriminant(rows.rare[0])
+    model = _as_published("dgplvm", rows, selected, seed)
     assert isinstance(model, DGPLVM)
     z = [model.infer(torch.as_tensor(part), 1) for part in (rows.choose, rows.test)]
-    yield from _on_positions(f"{MODELS['dgplvm']}{AS_PUBLISHED}", model, z, rows.rare[0][kept])
+    yield from _on_positions(f"{MODELS['dgplvm']}{AS_PUBLISHED}", model, z, rows.rare[0][selected])
 
 
 def weighted_svm(rows: Rows, seed: int) -> Scores:
-    """A weighted SVM on components of unit variance; also with eight symmetries of each row."""
+    """A weighted SVM on components of unit variance; also with eight symmetries per row."""
     rare, grid = rows.rare[0], list(product((1, 10), (0.003, 0.01, 0.03, 0.1)))
     for count in WIDER:
         columns = rows.columns(count, unit=True)
@@ -129,8 +129,8 @@ def weighted_svm(rows: Rows, seed: int) -> Scores:
     columns = rows.columns(COMPONENTS, unit=True)
     x = [columns(_turned(part)) for part in (rows.learn[rare], rows.choose, rows.test)]
     x[0] = np.concatenate([x[0], columns(rows.learn[~rare])])
-    many = np.arange(len(x[0])) < 8 * rare.sum()
-    for _, choose, test in _machines("", x, many, product((10,), (0.01, 0.03))):
+    is_rare = np.arange(len(x[0])) < 8 * rare.sum()
+    for _, choose, test in _machines("", x, is_rare, product((10,), (0.01, 0.03))):
         mean = (part.reshape(8, -1).mean(0) for part in (choose, test))
         yield "weighted SVM, learned and asked in eight turns", *mean
 
@@ -159,17 +159,19 @@ def _odds(model: SCLVM, x: np.ndarray) -> np.ndarray:
     return np.asarray(evidence[:, 1] - evidence[:, 0] + prior[1] - prior[0])
 
 
-def _as_published(name: str, rows: Rows, kept: Int[np.ndarray, " n"], seed: int) -> BGPLVM | DGPLVM:
-    """A model of the preset "as published", trained on rows `kept` as the study trains it."""
+def _as_published(
+    name: str, rows: Rows, selected: Int[np.ndarray, " n"], seed: int
+) -> BGPLVM | DGPLVM:
+    """Train a model of the preset "as published" on the rows `selected`, like the study."""
     s = MitosisSettings(**values(SETTINGS) | {"model": name, "max_steps": rows.case.most})
-    x, label = torch.as_tensor(rows.learn[kept]), torch.as_tensor(rows.rare[0][kept]).long()
+    x, label = torch.as_tensor(rows.learn[selected]), torch.as_tensor(rows.rare[0][selected]).long()
     model = models.build(s, name, x, label, 2, torch.Generator().manual_seed(seed))
     train_to_convergence(model, s)
     return model
 
 
 def train_to_convergence(model: BGPLVM | DGPLVM, s: MitosisSettings) -> list[float]:
-    """Train until the bound of a row gains too little in `patience` steps, or to `max_steps`.
+    """Train until the bound per row stops rising for `patience` steps, or to `max_steps`.
 
     Returns:
         The ELBO of each step in nats.
@@ -185,15 +187,15 @@ def train_to_convergence(model: BGPLVM | DGPLVM, s: MitosisSettings) -> list[flo
 
 def _discriminant(rare: Bool[np.ndarray, " n"]) -> Int[np.ndarray, " k"]:
     """`DISCRIMINANT_ROWS` rows, at most half of them of the rare class."""
-    most = min(int(rare.sum()), DISCRIMINANT_ROWS // 2)
-    others = np.flatnonzero(~rare)[: DISCRIMINANT_ROWS - most]
-    return np.concatenate([np.flatnonzero(rare)[:most], others])
+    n_rare = min(int(rare.sum()), DISCRIMINANT_ROWS // 2)
+    others = np.flatnonzero(~rare)[: DISCRIMINANT_ROWS - n_rare]
+    return np.concatenate([np.flatnonzero(rare)[:n_rare], others])
 
 
 def _on_positions(
     name: str, model: BGPLVM | DGPLVM, z: list[Tensor], rare: Bool[np.ndarray, " n"]
 ) -> Scores:
-    """Weighted SVMs on latent positions of the training rows, and at those of other rows."""
+    """Fit weighted SVMs to latent positions of training rows, and score other positions."""
     x = [np.asarray(part) for part in (model.latent()[0], *z)]
     yield from _machines(name, x, rare, LATENT_GRID)
 
@@ -201,21 +203,21 @@ def _on_positions(
 def _machines(
     name: str, x: list[np.ndarray], rare: np.ndarray, grid: Iterable[tuple[float, float]]
 ) -> Scores:
-    """Class-weighted SVMs of several strengths and widths."""
+    """Fit class-weighted SVMs of several strengths and widths."""
     for strength, gamma in grid:
         model = SVC(C=strength, gamma=gamma, class_weight="balanced").fit(x[0], rare)
         yield name, model.decision_function(x[1]), model.decision_function(x[2])
 
 
 def _turned(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "8*n d"]:
-    """The eight symmetries of square images; first all images as they are."""
+    """The eight symmetries of square images; first the original images."""
     side = round(x.shape[1] ** 0.5)
     images = x.reshape(-1, side, side)
-    both = (images, images[:, :, ::-1])
-    turns = [np.rot90(one, k, (1, 2)) for one in both for k in range(4)]
-    return np.concatenate(turns).reshape(8 * len(x), -1)
+    mirrored = (images, images[:, :, ::-1])
+    symmetries = [np.rot90(image, k, (1, 2)) for image in mirrored for k in range(4)]
+    return np.concatenate(symmetries).reshape(8 * len(x), -1)
 
 
 def _train(model: BGPLVM, steps: int) -> None:
-    """Train by Adam, since L-BFGS stays with linear functions (`scant.models.gplvm.training`)."""
+    """Train with Adam; L-BFGS stays at linear functions (`scant.models.gplvm.training`)."""
     maximize(GPLVMTrainer(model, adam=steps), steps)

@@ -12,12 +12,12 @@ from scant.studies.split import SplitSettings
 
 MODELS = {"sclvm": "SCLVM", "bgplvm": "BGPLVM + SVM", "dgplvm": "DGPLVM + SVM"}
 PRIORS = ["as in training", "as in the table", "even", "as held-out rows look"]
-OURS = "this run"  # of methods, where a GP classifier tells the classes too
+OURS = "this run"  # name of the run's method, if it includes a GP classifier
 LATENT, GP, BOTH = "latent variables", "GP", "both"
 PIXELS, NETWORK = "pixels", "EfficientNet-Lite0"
 EARLY = f"{NETWORK}, early layers"
-ON_PIXELS = ", pixels alone"  # of a method's name, where others are given network features, too
-FIXED: dict[str, Any] = {  # what presets begin from: sizes that were chosen on images of cells
+ON_PIXELS = ", pixels alone"  # suffix of method names, if other methods get network features
+FIXED: dict[str, Any] = {  # base of the presets: sizes that were chosen on images of cells
     "model": "sclvm",
     "classifier": LATENT,
     "features": PIXELS,

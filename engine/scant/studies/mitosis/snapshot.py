@@ -1,4 +1,4 @@
-"""Arrays that a page shows of a model at its present state (see the catalog)."""
+"""Arrays for the page of a model in its current state (see the catalog)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scant.studies.protocol import to_numpy
 def snapshot(fitted: FittedMitosis) -> dict[str, np.ndarray]:
     """Latent positions, relevance, covariances, and generated rows of images."""
     model, label = fitted.model, fitted.data.label[fitted.data.train]
-    shown, pairs = rows.shown(label, SHOWN), rows.shown(label, PAIRS)
+    visible, pairs = rows.shown(label, SHOWN), rows.shown(label, PAIRS)
     mean, std = (to_numpy(t) for t in model.latent())
     return {
-        "latent_mean": mean[shown],
-        "latent_std": std[shown],
-        "latent_class": label[shown],
+        "latent_mean": mean[visible],
+        "latent_std": std[visible],
+        "latent_class": label[visible],
         "relevance": to_numpy(model.relevance()),
         **covariances.shown(model, pairs, label[pairs]),
         **_strip(fitted),
@@ -27,15 +27,15 @@ def snapshot(fitted: FittedMitosis) -> dict[str, np.ndarray]:
 
 
 def _strip(fitted: FittedMitosis) -> dict[str, np.ndarray]:
-    """New images of each class beside real ones, in whole shades, which compress well."""
+    """Generated and real images of each class, in discrete gray levels, which compress well."""
     data = fitted.data
     if data.image is None:
         none = np.empty((0, 0, 0)), np.empty(0, dtype=np.int64)
         return dict(zip(("generated", "generated_class", "real", "real_class"), none * 2))
-    each = [fitted.generate(c, STRIP, data.settings.seed) for c in range(data.n_classes)]
+    generated = [fitted.generate(c, STRIP, data.settings.seed) for c in range(data.n_classes)]
     real = data.train[rows.shown(data.label[data.train], STRIP * data.n_classes)]
     return {
-        "generated": np.concatenate(each),
+        "generated": np.concatenate(generated),
         "generated_class": np.repeat(np.arange(data.n_classes), STRIP),
         "real": np.stack([data.picture(row) for row in real.tolist()]),
         "real_class": data.label[real],

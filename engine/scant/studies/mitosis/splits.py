@@ -19,7 +19,7 @@ from scant.studies.split import EVERYTHING, TEST, VALIDATION, marks, with_groups
 from scant.tables.column_matching import listed
 
 SHADES = 255  # largest gray level of stored images
-LEAST_RARE = 8  # minimum number of rows of the rare class for validation rows
+LEAST_RARE = 8  # minimum number of rows of the rare class to hold back validation rows
 FEW = 2  # minimum number of training rows of a class
 
 Rows = Int[np.ndarray, " _"]
@@ -45,19 +45,19 @@ class Split:
 
 
 def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Rows]:
-    """Rows with a class, the rare class first; and their positions in the table.
+    """Rows with a class, with the rare class first, and their positions in the table.
 
     Raises:
-        BadInput: There is one class only, no class of the name that was set, or too few rows.
+        BadInput: There is only one class, the class that was set is absent, or rows are too few.
     """
     count = np.bincount(cells.label[cells.label >= 0], minlength=len(cells.classes))
-    known = [i for i in range(len(count)) if count[i]]
-    if len(known) < 2:
+    present = [i for i in range(len(count)) if count[i]]
+    if len(present) < 2:
         raise BadInput(
-            f"The table has only one class ({listed([cells.classes[i] for i in known])}), but two "
-            "are needed; add rows of another class."
+            f"The table has only one class ({listed([cells.classes[i] for i in present])}), but "
+            "two are needed; add rows of another class."
         )
-    rare = min(known, key=lambda i: (count[i], i))
+    rare = min(present, key=lambda i: (count[i], i))
     if s.positive_class:
         if s.positive_class not in cells.classes:
             raise BadInput(
@@ -65,39 +65,44 @@ def chosen(s: MitosisSettings, cells: LabeledImages) -> tuple[LabeledImages, Row
                 f"{listed(cells.classes)}; name one of them, or none."
             )
         rare = cells.classes.index(s.positive_class)
-    order = [rare, *(i for i in known if i != rare)]
-    few = next((i for i in order if count[i] < FEW + (s.test_share > 0)), None)
-    if few is not None:
-        message = f"{count[few]} row{'s' if count[few] > 1 else ''}"
+    order = [rare, *(i for i in present if i != rare)]
+    too_small = next((i for i in order if count[i] < FEW + (s.test_share > 0)), None)
+    if too_small is not None:
+        message = f"{count[too_small]} row{'s' if count[too_small] > 1 else ''}"
         raise BadInput(
-            f"Class {cells.classes[few]!r} has {message}, too few to learn from some and hold out "
-            "others; add rows of it, or leave it out."
+            f"Class {cells.classes[too_small]!r} has {message}, too few to learn from some and "
+            "hold out others; add rows of it, or leave it out."
         )
     number = np.full(len(count) + 1, -1)
     number[order] = np.arange(len(order))
-    places = np.flatnonzero(number[cells.label] >= 0)
-    taken = cells.take(places)
+    positions = np.flatnonzero(number[cells.label] >= 0)
+    selected = cells.take(positions)
     names = [cells.classes[i] for i in order]
     return LabeledImages(
-        names, number[taken.label], taken.groups, taken.group, taken.x, taken.features
-    ), (places)
+        names,
+        number[selected.label],
+        selected.groups,
+        selected.group,
+        selected.x,
+        selected.features,
+    ), (positions)
 
 
 def model_inputs(
-    s: MitosisSettings, cells: LabeledImages, drawn: tuple[int, int] | None
+    s: MitosisSettings, cells: LabeledImages, image_shape: tuple[int, int] | None
 ) -> tuple[Float[np.ndarray, "n d"], tuple[int, int] | None]:
-    """Inputs of the model, and the size of images: small, with `SHADES` + 1 gray levels.
+    """Inputs of the model, resized and rounded to `SHADES` + 1 gray levels, and the image size.
 
     Args:
         s: Settings.
         cells: The table.
-        drawn: Height and width of its images; None: its columns are features.
+        image_shape: Height and width of its images; None: its columns are features.
     """
-    if drawn is None:
+    if image_shape is None:
         return cells.x, None
     x = cells.x / SHADES if np.nanmax(cells.x, initial=0.0) > 2 else cells.x
-    images = x.reshape(-1, *drawn)
-    small = images if max(drawn) <= s.size else area(images, s.size)
+    images = x.reshape(-1, *image_shape)
+    small = images if max(image_shape) <= s.size else area(images, s.size)
     shaded = np.round(np.clip(small.reshape(len(x), -1), 0, 1) * SHADES) / SHADES
     return shaded, (small.shape[1], small.shape[2])
 
@@ -108,10 +113,10 @@ def shape(s: MitosisSettings, cells: LabeledImages) -> tuple[int, int] | None:
 
 
 def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple[Split, list[str]]:
-    """Split the rows by role, with notes on it.
+    """Split the rows by role, with notes.
 
-    Held-out rows do not depend on the imbalance, and the training rows of a smaller number are
-    among those of a larger one.
+    Held-out rows do not depend on the imbalance, and smaller sets of training rows are subsets of
+    larger ones.
 
     Args:
         s: Settings.
@@ -122,16 +127,16 @@ def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple
         BadInput: A class is left without two training rows.
     """
     rng, notes = np.random.default_rng([s.seed, 41]), []
-    every = np.arange(len(cells))
+    all_rows = np.arange(len(cells))
     test, whole = np.flatnonzero(marked == TEST), True
     if not len(test):
-        test, whole = _held(rng, cells, every, s.test_share)
-    rest = np.setdiff1d(every, test)
-    spared = np.setdiff1d(np.flatnonzero(marked == VALIDATION), test)
-    if s.tempered and not len(spared) and (cells.label[rest] == 0).sum() >= LEAST_RARE:
-        spared, whole_too = _held(rng, cells, rest, VALIDATION_SHARE)
-        whole = whole and whole_too
-    elif s.tempered and not len(spared):
+        test, whole = _held(rng, cells, all_rows, s.test_share)
+    remaining = np.setdiff1d(all_rows, test)
+    validation = np.setdiff1d(np.flatnonzero(marked == VALIDATION), test)
+    if s.tempered and not len(validation) and (cells.label[remaining] == 0).sum() >= LEAST_RARE:
+        validation, validation_whole = _held(rng, cells, remaining, VALIDATION_SHARE)
+        whole = whole and validation_whole
+    elif s.tempered and not len(validation):
         notes.append(
             f"The rare class has fewer than {LEAST_RARE} rows besides those held out, so none are "
             "held back: probabilities are not corrected by a temperature, and a row gets its most "
@@ -142,10 +147,10 @@ def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple
             "Whole groups could not be held out, because a class would have had too few rows left: "
             "some groups have both training and held-out rows."
         )
-    spared = some(rng, cells, spared, MOST_VALIDATION)
-    pool = np.setdiff1d(every if s.refit == EVERYTHING else rest, spared)
+    validation = some(rng, cells, validation, MOST_VALIDATION)
+    pool = np.setdiff1d(all_rows if s.refit == EVERYTHING else remaining, validation)
     train = thinned(s, cells, pool, s.imbalance)
-    result = Split(pool, train, spared, some(rng, cells, test, MOST_TEST))
+    result = Split(pool, train, validation, some(rng, cells, test, MOST_TEST))
     if len(result.test) < len(test):
         notes.append(
             f"Of {len(test):,} rows held out, {len(result.test):,} are scored: all of the rare "
@@ -155,78 +160,84 @@ def split(s: MitosisSettings, cells: LabeledImages, marked: np.ndarray) -> tuple
 
 
 def thinned(s: MitosisSettings, cells: LabeledImages, pool: Rows, ratio: float) -> Rows:
-    """Training rows of a pool, with `ratio` others to a rare one (0: all).
+    """Training rows of a pool, with `ratio` other rows per rare row (0: all).
 
     Raises:
         BadInput: A class is left without two rows.
     """
     rng = np.random.default_rng([s.seed, 42])
-    own = [rng.permutation(pool[cells.label[pool] == c]) for c in range(len(cells.classes))]
-    own[0] = own[0][: s.rare_rows or None]
-    others = sum(len(rows) for rows in own[1:])
-    wanted = others
+    by_class = [rng.permutation(pool[cells.label[pool] == c]) for c in range(len(cells.classes))]
+    by_class[0] = by_class[0][: s.rare_rows or None]
+    others = sum(len(rows) for rows in by_class[1:])
+    n_others = others
     if ratio:
-        wanted = min(others, round(ratio * len(own[0])))
-        own[0] = own[0][: max(FEW, round(wanted / ratio))]
-    kept = [own[0]]
-    kept += [rows[: max(FEW, round(wanted * len(rows) / max(others, 1)))] for rows in own[1:]]
-    for c, rows in enumerate(kept):
+        n_others = min(others, round(ratio * len(by_class[0])))
+        by_class[0] = by_class[0][: max(FEW, round(n_others / ratio))]
+    selected = [by_class[0]]
+    selected += [
+        rows[: max(FEW, round(n_others * len(rows) / max(others, 1)))] for rows in by_class[1:]
+    ]
+    for c, rows in enumerate(selected):
         if len(rows) < FEW:
             raise BadInput(
                 f"Class {cells.classes[c]!r} has too few rows left to learn from: {len(rows)}, and "
                 f"{FEW} are needed; add rows of it, or hold out fewer ('test_share')."
             )
-    return np.sort(np.concatenate(kept))
+    return np.sort(np.concatenate(selected))
 
 
-def some(rng: np.random.Generator, cells: LabeledImages, rows: Rows, most: int) -> Rows:
-    """At most `most` rows: those of the rare class, up to half, and others at random."""
-    if len(rows) <= most:
+def some(rng: np.random.Generator, cells: LabeledImages, rows: Rows, max_rows: int) -> Rows:
+    """At most `max_rows` rows: up to half of the rare class, and others at random."""
+    if len(rows) <= max_rows:
         return rows
-    mixed = rng.permutation(rows)
-    rare, others = mixed[cells.label[mixed] == 0], mixed[cells.label[mixed] != 0]
-    rare = rare[: most // 2]
-    return np.sort(np.concatenate([rare, others[: most - len(rare)]]))
+    shuffled = rng.permutation(rows)
+    rare, others = shuffled[cells.label[shuffled] == 0], shuffled[cells.label[shuffled] != 0]
+    rare = rare[: max_rows // 2]
+    return np.sort(np.concatenate([rare, others[: max_rows - len(rare)]]))
 
 
 def _held(
     rng: np.random.Generator, cells: LabeledImages, rows: Rows, share: float
 ) -> tuple[Rows, bool]:
-    """About this share of every class, in whole groups if possible; and whether they are whole."""
+    """About this share of each class, in whole groups if possible; True if groups are whole."""
     if not share:
         return np.empty(0, dtype=np.int64), True
-    label, least = cells.label[rows], FEW
+    label, min_rows = cells.label[rows], FEW
     if cells.groups:
-        member = np.zeros((len(cells.groups), len(cells.classes)), dtype=int)
-        np.add.at(member, (cells.group[rows], label), 1)
+        group_counts = np.zeros((len(cells.groups), len(cells.classes)), dtype=int)
+        np.add.at(group_counts, (cells.group[rows], label), 1)
         order = rng.permutation(len(cells.groups))
-        taken = np.cumsum(member[order], axis=0)
-        enough = int(np.argmax(taken[:, 0] >= share * taken[-1, 0]))
-        if (taken[-1] - taken[enough] >= least).all() and (taken[enough] >= 1).all():
-            inside = np.isin(cells.group[rows], order[: enough + 1])
-            return rows[inside], True
-    held = []
+        cumulative = np.cumsum(group_counts[order], axis=0)
+        n_last = int(np.argmax(cumulative[:, 0] >= share * cumulative[-1, 0]))
+        if (cumulative[-1] - cumulative[n_last] >= min_rows).all() and (
+            cumulative[n_last] >= 1
+        ).all():
+            in_groups = np.isin(cells.group[rows], order[: n_last + 1])
+            return rows[in_groups], True
+    by_class = []
     for c in range(len(cells.classes)):
-        mixed = rng.permutation(rows[label == c])
-        held.append(mixed[: max(0, min(len(mixed) - least, max(1, round(share * len(mixed)))))])
-    return np.sort(np.concatenate(held)), False
+        shuffled = rng.permutation(rows[label == c])
+        by_class.append(
+            shuffled[: max(0, min(len(shuffled) - min_rows, max(1, round(share * len(shuffled)))))]
+        )
+    return np.sort(np.concatenate(by_class)), False
 
 
 def notes(
     cells: LabeledImages,
-    drawn: tuple[int, int] | None,
+    image_shape: tuple[int, int] | None,
     image: tuple[int, int] | None,
     split: Split,
     columns: Columns,
 ) -> list[str]:
     """Notes on how the table is used."""
     messages = []
-    if drawn is not None and image is not None and drawn != image:
+    if image_shape is not None and image is not None and image_shape != image:
         messages.append(
-            f"Images of {drawn[1]} x {drawn[0]} pixels were resized to {image[1]} x {image[0]} by "
-            "averages over area."
+            f"Images of {image_shape[1]} x {image_shape[0]} pixels were resized to {image[1]} x "
+            f"{image[0]} by averages over area."
         )
-    if drawn is not None and np.nanmax(cells.x, initial=0.0) > 2:
+    if image_shape is not None and np.nanmax(cells.x, initial=0.0) > 2:
         messages.append(f"Pixels were read as integers from 0 to {SHADES}.")
     missing = int(np.isnan(cells.x).sum())
     if missing:
@@ -270,21 +281,21 @@ def metadata_of(
     }
 
 
-def shown(label: Int[np.ndarray, " n"], most: int) -> Int[np.ndarray, " k"]:
-    """At most `most` rows, sorted by class; small classes whole, others in equal parts."""
-    own = [np.flatnonzero(label == c) for c in np.unique(label)]
-    room, kept = most, []
-    for left, rows in zip(range(len(own), 0, -1), sorted(own, key=len)):
-        take = min(len(rows), room // left)
-        kept.append(rows[np.linspace(0, len(rows) - 1, take).round().astype(int)])
-        room -= take
-    result = np.concatenate(kept)
+def shown(label: Int[np.ndarray, " n"], max_rows: int) -> Int[np.ndarray, " k"]:
+    """At most `max_rows` rows, sorted by class: small classes whole, others in equal parts."""
+    by_class = [np.flatnonzero(label == c) for c in np.unique(label)]
+    remaining, selected = max_rows, []
+    for n_classes, rows in zip(range(len(by_class), 0, -1), sorted(by_class, key=len)):
+        count = min(len(rows), remaining // n_classes)
+        selected.append(rows[np.linspace(0, len(rows) - 1, count).round().astype(int)])
+        remaining -= count
+    result = np.concatenate(selected)
     return result[np.argsort(label[result], kind="stable")]
 
 
 def check(s: MitosisSettings, table: pd.DataFrame, name: str) -> None:
-    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    """Check that the study can be fitted to a table (`Entry.check`)."""
     table = with_groups(table, s.split_by)
-    cells, places = chosen(s, LabeledImages.of(table, name=name))
+    cells, positions = chosen(s, LabeledImages.of(table, name=name))
     shape(s, cells)
-    split(s, cells, marks(table)[places])
+    split(s, cells, marks(table)[positions])

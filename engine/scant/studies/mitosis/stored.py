@@ -1,4 +1,4 @@
-"""Tensors and metadata of a stored model, and the model from them."""
+"""Conversion of a fitted model to tensors and metadata, and back."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from scant.studies.protocol import Tensors, arrays, part, to_numpy
 
 
 def to_tensors(fitted: FittedMitosis) -> tuple[Tensors, dict[str, Any]]:
-    """Tensors and JSON-ready metadata for `from_tensors`."""
-    data, chances = fitted.data, fitted.chances
-    assert chances is not None, "a model is stored once it is finalized"
+    """Return tensors and JSON-ready metadata for `from_tensors`."""
+    data, mixture = fitted.data, fitted.chances
+    assert mixture is not None, "a model is stored once it is finalized"
     stored: dict[str, np.ndarray] = {
         "z": data.z.astype(np.float32),
         "label": data.label.astype(np.int16),
@@ -34,14 +34,16 @@ def to_tensors(fitted: FittedMitosis) -> tuple[Tensors, dict[str, Any]]:
         "images": np.round(data.images * SHADES).astype(np.uint8),
         "shares": data.shares,
         **{f"split.{k}": v for k, v in vars(data.split).items() if v is not None},
-        **{f"chances.{k}": np.asarray(v) for k, v in chances.latent._asdict().items()},
+        **{f"chances.{k}": np.asarray(v) for k, v in mixture.latent._asdict().items()},
     }
-    if chances.gp is not None:
-        stored |= {f"gp.{k}": v for k, v in chances.gp.arrays().items()}
-        mixed = {k: v for k, v in vars(chances).items() if k not in ("latent", "gp", "shift")}
-        stored |= {f"mixed.{k}": np.asarray(v) for k, v in mixed.items()}
-    if chances.shift is not None:
-        stored |= {"shift": chances.shift, "threshold": np.array(chances.threshold)}
+    if mixture.gp is not None:
+        stored |= {f"gp.{k}": v for k, v in mixture.gp.arrays().items()}
+        mixture_fields = {
+            k: v for k, v in vars(mixture).items() if k not in ("latent", "gp", "shift")
+        }
+        stored |= {f"mixed.{k}": np.asarray(v) for k, v in mixture_fields.items()}
+    if mixture.shift is not None:
+        stored |= {"shift": mixture.shift, "threshold": np.array(mixture.threshold)}
     stored |= {f"columns.{k}": np.asarray(v) for k, v in vars(data.columns).items()}
     stored["columns.axes"] = stored["columns.axes"].astype(np.float32)
     if data.sight is not None and data.network is not None:
@@ -56,7 +58,7 @@ def to_tensors(fitted: FittedMitosis) -> tuple[Tensors, dict[str, Any]]:
 def from_tensors(
     settings: MitosisSettings, tensors: Tensors, meta: dict[str, Any], device: torch.device
 ) -> FittedMitosis:
-    """The inverse of `to_tensors`."""
+    """Inverse of `to_tensors`."""
     rows = arrays(tensors, "rows.")
     data = _data(settings, rows, tensors, meta["words"], device)
     model = data.build(0)
@@ -68,15 +70,17 @@ def from_tensors(
     calibration = arrays(tensors, "rows.chances.")
     calibration["threshold"] = float(calibration["threshold"])
     latent = CalibratedClassifier(**calibration)
-    chances = Classifier.of_latent(latent)
-    gp, mixed = (arrays(tensors, f"rows.{name}.") for name in ("gp", "mixed"))
+    mixture = Classifier.of_latent(latent)
+    gp, mixture_fields = (arrays(tensors, f"rows.{name}.") for name in ("gp", "mixed"))
     if gp:
-        numbers: dict[str, Any] = {k: v if k == "prior" else float(v) for k, v in mixed.items()}
+        numbers: dict[str, Any] = {
+            k: v if k == "prior" else float(v) for k, v in mixture_fields.items()
+        }
         kind = AveragedSoftmax if "widths" in gp else SoftmaxMixture
-        chances = Classifier(latent, kind.from_arrays(gp), **numbers)
+        mixture = Classifier(latent, kind.from_arrays(gp), **numbers)
     if "shift" in rows:
-        chances = replace(chances, shift=rows["shift"], threshold=float(rows["threshold"]))
-    return FittedMitosis(data, model, reader, chances, how)
+        mixture = replace(mixture, shift=rows["shift"], threshold=float(rows["threshold"]))
+    return FittedMitosis(data, model, reader, mixture, how)
 
 
 def _data(

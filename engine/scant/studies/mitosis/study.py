@@ -1,4 +1,4 @@
-"""Mitosis: a rare class in a latent space of its own (Yousefi 2021, chapter 3).
+"""Mitosis: a rare class with private latent dimensions (Yousefi 2021, chapter 3).
 
 The study trains one latent variable model on principal components of images or on features; the
 classifier's temperature and threshold are fitted to validation rows.
@@ -29,18 +29,17 @@ from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors
 from scant.studies.trained import TrainedStudy
 
-TOLERANCE = 1e-3  # gain of the bound in nats a row, below which a step counts as none
+TOLERANCE = 1e-3  # minimum gain of the bound that counts as progress, in nats per row
 
 
 class Study(TrainedStudy):
-    """One model of a few classes on one table (see `scant.studies.protocol.Study` for how it is
-    driven)."""
+    """One model of a few classes on one table (see `scant.studies.protocol.Study`)."""
 
     tolerance = TOLERANCE
     settings: MitosisSettings
     data: Prepared
     model: models.Model
-    present: FittedMitosis  # the model at its present state
+    present: FittedMitosis  # the model in its current state
     prepare = staticmethod(prepare)
 
     def start_restart(self, restart: int, stage: int, best: Tensors | None) -> None:
@@ -60,18 +59,18 @@ class Study(TrainedStudy):
 
         score = self._start_from_best(restarts)
         reader, latent, how, evidence = settle(self.data, self.model, self.data.train)
-        chances, choice = classifier(self.data, latent, evidence)
-        present = FittedMitosis(self.data, self.model, reader, chances, how)
-        self.present = replace(present, chances=shifted(present, chances))
+        mixture, choice = classifier(self.data, latent, evidence)
+        present = FittedMitosis(self.data, self.model, reader, mixture, how)
+        self.present = replace(present, chances=shifted(present, mixture))
         if self.settings.classifier == AUTO:
             self.metadata[CHOSEN] = {**self.metadata.get(CHOSEN, {}), "classifier": list(choice)}
         return self._report(partial(write_report, self.present, self.snapshot(), score))
 
     def comparison(self, report: Report) -> Comparison | None:
-        chances, p = self.present.chances, report.arrays["test_p"]
-        assert chances is not None, "finalize comes first"
-        own = CategoricalPredictive(p, chances.decide(p))
-        return Comparison(problem_of(self.data, self.data.test), own)
+        mixture, p = self.present.chances, report.arrays["test_p"]
+        assert mixture is not None, "finalize comes first"
+        prediction = CategoricalPredictive(p, mixture.decide(p))
+        return Comparison(problem_of(self.data, self.data.test), prediction)
 
     def fitted(self) -> tuple[Tensors, dict[str, Any]]:
         return stored.to_tensors(self.present)
@@ -96,24 +95,24 @@ class Study(TrainedStudy):
         return [] if self.data.image else list(self.metadata["features"])
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
-        own, chances = MODELS[self.settings.model], self.present.chances
-        if chances is None or chances.gp is None:
-            return (sentence({own: 1.0}),)
+        """Return the methods that predict, and their limits (`scant.events.Report.limits`)."""
+        model, mixture = MODELS[self.settings.model], self.present.chances
+        if mixture is None or mixture.gp is None:
+            return (sentence({model: 1.0}),)
         searched = "classifier" in self.metadata.get(CHOSEN, {})
         by = LEFT_OUT if searched else "the setting 'classifier'"
         return (
-            sentence({"the GP classifier": 1 - chances.share, own: chances.share}, by),
-            f"Latent positions and generated rows come from {own} alone.",
+            sentence({"the GP classifier": 1 - mixture.share, model: mixture.share}, by),
+            f"Latent positions and generated rows come from {model} alone.",
             "The posterior of the GP classifier is approximated at its mode, and its functions are "
             "spanned by 300 rows.",
         )
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the predicted class of each row, and the probabilities of all classes.
+        """Return the table with the predicted class and all class probabilities of each row.
 
-        The class is called `label`, or `predicted` where the table has labels. The threshold of the
+        The class is called `label`, or `predicted` if the table has labels. The threshold of the
         rare class is fitted to validation rows. Images are resized to the model's size.
 
         Raises:
@@ -124,7 +123,7 @@ class Study(TrainedStudy):
         return predictions(self.present, table)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
-        """Answers to the questions that the catalog names (`explore.answer`)."""
+        """Answer a query of the catalog (`explore.answer`)."""
         from scant.studies.mitosis.explore import answer
 
         return answer(self.present, question, query)

@@ -1,10 +1,9 @@
-"""Tables of things of a few classes, one of them rare: cells that divide among those that do not.
+"""Tables of objects of a few classes, one of them rare: dividing cells among others.
 
-A row is one thing to classify: its `label`, perhaps the `group` that it comes from (a slide, a
-patient: what is learned from and what is held out then have no group in common), and numbers.
-Columns `p0, p1, …` are pixels of an image, row by row; where they are, further columns are no
-features. An empty cell is a missing value. What a file may hold stands in `TABLE`, so that the
-common reader checks it cell by cell; `LabeledImages.of` makes arrays of a table.
+A row is one object to classify: its `label`, optionally its `group` (a slide, a patient: training
+and held-out rows then have no group in common), and numbers. Columns `p0, p1, …` are pixels of an
+image, row by row; other columns are then no features. An empty cell is a missing value. `TABLE` is
+the schema by which the common reader checks files; `LabeledImages.of` converts tables to arrays.
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ class LabeledImages:
 
     Attributes:
         classes: Names, in order of first appearance.
-        label: Index into `classes`; `UNKNOWN` where the table does not say.
-        groups: Names of the groups; none where the table has no such column.
-        group: Index into `groups`; 0 where there are none.
+        label: Index into `classes`; `UNKNOWN` if the table has no label.
+        groups: Names of the groups; empty if the table has no such column.
+        group: Index into `groups`; 0 if there are none.
         x: Features, or pixels row by row; NaN where missing.
-        features: Their columns.
+        features: Names of the columns of `x`.
     """
 
     classes: list[str]
@@ -74,22 +73,22 @@ class LabeledImages:
 
     @property
     def pixels(self) -> bool:
-        """Whether the features are the pixels of images."""
+        """True if the features are the pixels of images."""
         return len(self.features) > 3 and self.features == [
             f"p{i}" for i in range(len(self.features))
         ]
 
     def take(self, rows: Int[np.ndarray, " m"]) -> LabeledImages:
-        """Some of the rows."""
+        """Return some of the rows."""
         return replace(self, label=self.label[rows], group=self.group[rows], x=self.x[rows])
 
     def frame(self) -> pd.DataFrame:
-        """The table; `of` gives the arrays back. Unknown labels are empty cells."""
-        named = {"label": [None if c < 0 else self.classes[c] for c in self.label]}
+        """Return the table, the inverse of `of`. Unknown labels are empty cells."""
+        text_columns = {"label": [None if c < 0 else self.classes[c] for c in self.label]}
         if self.groups:
-            named["group"] = [self.groups[g] for g in self.group]
+            text_columns["group"] = [self.groups[g] for g in self.group]
         numbers = pd.DataFrame(self.x, columns=self.features)
-        return pd.concat([pd.DataFrame(named, dtype=object), numbers], axis=1)
+        return pd.concat([pd.DataFrame(text_columns, dtype=object), numbers], axis=1)
 
     @classmethod
     def of(
@@ -101,33 +100,40 @@ class LabeledImages:
         name: str = "the table",
         rows: RowNumbers | None = None,
     ) -> LabeledImages:
-        """The arrays of a table, such as `read_table(file, TABLE).frame`.
+        """Convert a table, such as `read_table(file, TABLE).frame`, to arrays.
 
         Args:
             frame: Columns as in `TABLE`; `label` and `group` may be absent.
-            classes: The classes a model was trained on; others in the table are `UNKNOWN`. None:
-                those of the table.
-            features: The columns to take. None: the pixels, or every column that the schema leaves.
-            name: What messages call the table.
-            rows: The row of each line, for messages; counted from 0 where None.
+            classes: Classes of a trained model; others in the table are `UNKNOWN`. None: those of
+                the table.
+            features: Feature columns. None: the pixels, or all columns not in the schema.
+            name: Name of the table in messages.
+            rows: Row number of each line in messages; None: counted from 0.
 
         Raises:
             BadInput: A column is absent, pixels have a gap, a cell is infinite or no number.
         """
-        at = np.arange(len(frame)) if rows is None else np.asarray(rows)
+        row_numbers = np.arange(len(frame)) if rows is None else np.asarray(rows)
         labels, label = _levels(frame, "label", classes)
         groups, group = _levels(frame, "group", None)
         inputs = frame.drop(columns="group", errors="ignore")
         columns = columns_of(inputs, name) if features is None else list(features)
-        own = np.maximum(group, 0)
-        return cls(labels, label, groups, own, finite(frame, columns, name, at, gaps=True), columns)
+        group_index = np.maximum(group, 0)
+        return cls(
+            labels,
+            label,
+            groups,
+            group_index,
+            finite(frame, columns, name, row_numbers, gaps=True),
+            columns,
+        )
 
 
 def breast_cancer(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
     """Features of nuclei of 569 breast tumors (Street, Wolberg & Mangasarian 1993).
 
-    They come with scikit-learn: no download. The rarer class is malignant, 212 rows; the setting
-    `imbalance` thins it out.
+    The table is part of scikit-learn: no download. The rarer class is malignant, 212 rows; the
+    setting `imbalance` thins it out.
 
     Returns:
         `label` (malignant, benign) and 30 features, in random order.
@@ -144,15 +150,15 @@ def breast_cancer(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 
 
 def _levels(
-    frame: pd.DataFrame, column: str, known: Sequence[str] | None
+    frame: pd.DataFrame, column: str, given: Sequence[str] | None
 ) -> tuple[list[str], Int[np.ndarray, " n"]]:
-    """Different words of a column, and each row's index among them."""
+    """Distinct values of a column, and each row's index among them."""
     if column not in frame:
-        return list(known or ()), np.full(len(frame), UNKNOWN, dtype=np.int64)
+        return list(given or ()), np.full(len(frame), UNKNOWN, dtype=np.int64)
     labels = [None if pd.isna(w) else str(w) for w in frame[column]]
     result = (
-        list(dict.fromkeys(w for w in labels if w is not None)) if known is None else list(known)
+        list(dict.fromkeys(w for w in labels if w is not None)) if given is None else list(given)
     )
-    place = {word: i for i, word in enumerate(result)}
-    index = [UNKNOWN if w is None else place.get(w, UNKNOWN) for w in labels]
-    return result, np.array(index, dtype=np.int64)
+    index_of = {name: i for i, name in enumerate(result)}
+    indices = [UNKNOWN if w is None else index_of.get(w, UNKNOWN) for w in labels]
+    return result, np.array(indices, dtype=np.int64)

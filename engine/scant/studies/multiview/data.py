@@ -50,7 +50,7 @@ class MultiviewData:
         return len(self.x)
 
     def take(self, rows: Int[np.ndarray, " m"]) -> MultiviewData:
-        """Some of the rows."""
+        """Return some of the rows."""
         return replace(
             self,
             x=self.x[rows],
@@ -61,21 +61,23 @@ class MultiviewData:
         )
 
     def only(self, names: Sequence[str]) -> MultiviewData:
-        """The same rows with some of the views, in the table's order.
+        """Return the rows with some of the views, in the table's order.
 
         Raises:
-            BadInput: There is no such view, or none is named.
+            BadInput: A view does not exist, or none is named.
         """
-        lost = [name for name in names if name not in self.names]
-        if lost or not names:
-            what = f"no view {lost[0]!r}" if lost else "no view named"
-            raise BadInput(f"Setting 'views': there is {what}; choose among {listed(self.names)}.")
+        unknown = [name for name in names if name not in self.names]
+        if unknown or not names:
+            message = f"no view {unknown[0]!r}" if unknown else "no view named"
+            raise BadInput(
+                f"Setting 'views': there is {message}; choose among {listed(self.names)}."
+            )
         views = [name for name in self.names if name in set(names)]
-        own = np.isin(self.view, [self.names.index(name) for name in views])
+        selected = np.isin(self.view, [self.names.index(name) for name in views])
         return replace(
             self,
             names=views,
-            features=[f for f, stays in zip(self.features, own) if stays],
-            view=np.unique(self.view[own], return_inverse=True)[1],
-            x=self.x[:, own],
+            features=[f for f, keep in zip(self.features, selected) if keep],
+            view=np.unique(self.view[selected], return_inverse=True)[1],
+            x=self.x[:, selected],
         )

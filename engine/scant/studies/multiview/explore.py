@@ -33,15 +33,15 @@ from scant.studies.predicted_table import (
 from scant.studies.query import names_in
 from scant.tables.column_matching import listed
 
-VIEW_STEPS = 60  # of a model that is trained anew on some of the views
-VIEW_ROWS = 600  # that it learns from at most
+VIEW_STEPS = 60  # maximum steps of a model that is retrained on some of the views
+VIEW_ROWS = 600  # maximum number of its training rows
 
 
 def answer(fitted: FittedMultiview, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays that the catalog promises for `question`.
+    """Return the arrays of the catalog for `question`.
 
     Raises:
-        BadInput: A question that this study does not know, a view, row or patient that it has not.
+        BadInput: The question, view, row or patient does not exist.
     """
     data = fitted.data
     if question == "views":
@@ -58,9 +58,9 @@ def answer(fitted: FittedMultiview, question: str, query: dict[str, Any]) -> dic
 
 
 def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The run's model trained anew on some of the table's views, beside their averaged kernels.
+    """Retrain the run's model on some of the views, and compare it with their averaged kernels.
 
-    Both learn from the run's rows (at most `VIEW_ROWS`), and are asked of the same held-out ones.
+    Both learn from the run's rows (at most `VIEW_ROWS`) and predict the same held-out rows.
     """
     names = data.observed.only(names_in(query.get("names", query.get("views", "")))).names
     train = data.train
@@ -73,19 +73,19 @@ def views(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
     learner = data.learner_of(data.settings.model, train, transforms, generator, steps)
     learner.train(steps)
     test = data.test
-    own = data.ask(learner, transforms, data.observed.x[test])
-    other = predicted(data, rows.AVERAGED[data.observed.task], train, test, transforms)
-    on = np.array([name in names for name in data.observed.names])
+    prediction = data.ask(learner, transforms, data.observed.x[test])
+    averaged = predicted(data, rows.AVERAGED[data.observed.task], train, test, transforms)
+    selected = np.array([name in names for name in data.observed.names])
     return {
-        "on": on.astype(np.int64),
-        "score": np.array([main(data, test, own)]),
-        "averaged": np.array([main(data, test, other)]),
+        "on": selected.astype(np.int64),
+        "score": np.array([main(data, test, prediction)]),
+        "averaged": np.array([main(data, test, averaged)]),
         "influence": _by_view(data, names, learner.influence().cpu().numpy()),
     }
 
 
 def _by_view(data: Prepared, names: list[str], influence: np.ndarray) -> np.ndarray:
-    """The neurons' influence gathered by view, of all the table's views."""
+    """Sum the neurons' influence by view, for all views of the table."""
     result = np.zeros(len(data.observed.names))
     for i, share in enumerate(influence):
         result[data.observed.names.index(names[i % len(names)])] += share
@@ -93,46 +93,46 @@ def _by_view(data: Prepared, names: list[str], influence: np.ndarray) -> np.ndar
 
 
 def row(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """What the model says of one row of the table, and what its neurons see there."""
+    """Prediction of one row of the table, and its hidden neurons."""
     data = fitted.data
-    word = query.get("index", query.get("row", 0))
+    index = query.get("index", query.get("row", 0))
     try:
-        place = np.flatnonzero(data.places == int(word))
+        position = np.flatnonzero(data.places == int(index))
     except (TypeError, ValueError):
-        place = np.empty(0, dtype=np.int64)
-    if not len(place):
+        position = np.empty(0, dtype=np.int64)
+    if not len(position):
         raise BadInput(
-            f"index: got {str(word)[:40]!r}; send the number of a row of known target, from "
+            f"index: got {str(index)[:40]!r}; send the number of a row of known target, from "
             f"{data.places.min()} to {data.places.max()}."
         )
-    x = data.observed.x[place]
+    x = data.observed.x[position]
     hidden, hidden_std = fitted.hidden(x)
     predicted, std, low, high = fitted.in_table_units(x)
     return {
-        "index": data.places[place],
+        "index": data.places[position],
         "predicted": predicted,
         "predicted_std": std,
         "predicted_low": low,
         "predicted_high": high,
-        "truth": data.observed.target[place],
+        "truth": data.observed.target[position],
         "hidden": hidden[0],
         "hidden_std": hidden_std[0],
     }
 
 
 def patient(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """One patient's predicted time, what each of his rows says, and his survival function."""
+    """One patient's predicted time, the prediction of each row, and the survival function."""
     data = fitted.data
     if data.observed.task != "survival":
         raise BadInput("This model was not trained on survival times, so there are no patients.")
     name = str(query.get("name", query.get("patient", "")))
     if name not in data.observed.patients:
         raise BadInput(f"There is no patient {name!r}; there is {listed(data.observed.patients)}.")
-    own = np.flatnonzero(data.observed.patient == data.observed.patients.index(name))
-    if not len(own):
+    patient_rows = np.flatnonzero(data.observed.patient == data.observed.patients.index(name))
+    if not len(patient_rows):
         raise BadInput(f"Patient {name!r} has no row of known time.")
-    mean, variance = fitted.ask(data.observed.x[own])
-    result = survival.patients(data.observed, own, mean, variance)
+    mean, variance = fitted.ask(data.observed.x[patient_rows])
+    result = survival.patients(data.observed, patient_rows, mean, variance)
     last = float(np.exp(result.mean[0] + metrics.Z_95 * result.std[0]))
     grid = np.linspace(0, 1.2 * max(last, float(result.time[0])), survival.TIMES)
     z = (np.log(np.maximum(grid, 1e-12)) - result.mean[0]) / result.std[0]
@@ -150,12 +150,12 @@ def patient(fitted: FittedMultiview, query: dict[str, Any]) -> dict[str, np.ndar
 
 
 def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
-    """The table, rows and order kept, with predictions.
+    """Return the table with predictions, in the same order of rows.
 
-    Classes: `label` (or `predicted`, where the table has labels), its `probability`, a column a
-    class, and what the model doubts, where it tells. Values: `mean`, `std`, `low`, `high`. Times:
-    `mean` (of a patient's predicted times, the same in all his rows), `std`, `median`, and the 95%
-    interval `low`, `high`. Behind them those of all studies (`predicted_columns`).
+    Classes: `label` (or `predicted` if the table has labels), its `probability`, a column per
+    class, and the uncertainty by source if known. Values: `mean`, `std`, `low`, `high`. Times:
+    `mean` (of a patient's predicted times, the same in all rows of the patient), `std`, `median`,
+    and the 95% interval `low`, `high`. Columns of all studies follow (`predicted_columns`).
     """
     observed = fitted.data.observed
     query = of(
@@ -166,45 +166,45 @@ def predictions(fitted: FittedMultiview, table: pd.DataFrame) -> pd.DataFrame:
         **words(table),
     )
     x = query.x[:, [query.features.index(name) for name in observed.features]]
-    told, outside = fitted.told(x, sources=True), fitted.outside(x)
-    if isinstance(told, CategoricalPredictive):
-        p = told.probabilities
-        best = (p[:, 1] >= fitted.threshold).astype(int)
-        each = dict(zip(observed.classes, p.T))
-        names = [observed.classes[c] for c in best]
-        doubt = {}
-        if told.information is not None:
-            doubt = {"entropy": told.entropy, "information": told.information}
-        sure = p[np.arange(len(p)), best]
-        return with_classes(table, names, sure, each, **doubt, outside=outside)
+    prediction, outside = fitted.told(x, sources=True), fitted.outside(x)
+    if isinstance(prediction, CategoricalPredictive):
+        p = prediction.probabilities
+        predicted_class = (p[:, 1] >= fitted.threshold).astype(int)
+        by_class = dict(zip(observed.classes, p.T))
+        names = [observed.classes[c] for c in predicted_class]
+        uncertainty = {}
+        if prediction.information is not None:
+            uncertainty = {"entropy": prediction.entropy, "information": prediction.information}
+        confidence = p[np.arange(len(p)), predicted_class]
+        return with_classes(table, names, confidence, by_class, **uncertainty, outside=outside)
     if observed.task == "regression":
-        added = dict(zip(("mean", "std", "low", "high"), fitted.data.in_table_units(told)))
-        logs = rows.logs(fitted.data.settings, observed.task)
-        back: Callable[..., Any] = np.expm1 if logs else np.asarray
+        added = dict(zip(("mean", "std", "low", "high"), fitted.data.in_table_units(prediction)))
+        log_target = rows.logs(fitted.data.settings, observed.task)
+        inverse: Callable[..., Any] = np.expm1 if log_target else np.asarray
     else:
         count = np.bincount(query.patient)
         mean, model, noise = (
             (np.bincount(query.patient, values) / count)[query.patient]
-            for values in (told.mean, told.model_variance, told.noise_variance)
+            for values in (prediction.mean, prediction.model_variance, prediction.noise_variance)
         )
-        told = MixturePredictive.gaussian(mean, model + noise, noise)
-        added = _lives(mean, told.variance)
-        back = np.exp
-    quantile = fitted.quantiles(x, told)
-    ends = interval_columns(lambda p: np.asarray(back(quantile(p))))
-    share = told.model_variance / told.variance
-    more = {**parts(added["std"], share), **ends, "outside": outside}
-    return with_columns(table, {**added, **more})
+        prediction = MixturePredictive.gaussian(mean, model + noise, noise)
+        added = _lives(mean, prediction.variance)
+        inverse = np.exp
+    quantile = fitted.quantiles(x, prediction)
+    intervals = interval_columns(lambda p: np.asarray(inverse(quantile(p))))
+    share = prediction.model_variance / prediction.variance
+    extra = {**parts(added["std"], share), **intervals, "outside": outside}
+    return with_columns(table, {**added, **extra})
 
 
 def _lives(m: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
-    """Times by the mean and variance of their logarithms; moments are log-normal."""
+    """Moments and intervals of log-normal times, given mean and variance of their logarithm."""
     expected = np.exp(m + v / 2)
-    wide = metrics.Z_95 * np.sqrt(v)
+    half_width = metrics.Z_95 * np.sqrt(v)
     return {
         "mean": expected,
         "std": expected * np.sqrt(np.expm1(v)),
         "median": np.exp(m),
-        "low": np.exp(m - wide),
-        "high": np.exp(m + wide),
+        "low": np.exp(m - half_width),
+        "high": np.exp(m + half_width),
     }

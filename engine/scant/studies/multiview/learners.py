@@ -1,4 +1,4 @@
-"""Methods that the run's model is compared with: other models, and methods for views."""
+"""Compared methods: other models, and methods for views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def predicted(
     query: Int[np.ndarray, " t"],
     transforms: ViewTransforms,
 ) -> Told:
-    """Predict rows by a method that learns from others (see `learner_of`)."""
+    """Fit a method to training rows and predict others (see `learner_of`)."""
     learner = learner_of(data, name, train, query, transforms)
     predictive = learner.predict(data.problem(train, query, transforms))
     assert isinstance(predictive, Told)
@@ -72,14 +72,16 @@ def notes(data: Prepared) -> tuple[str, ...]:
     methods, n = data.metadata["methods"], len(data.train)
     if len(methods) < 2:
         return ()
-    made, others = [], " and ".join(methods[-2:])
-    known = len(views.known(data.problem(data.train, data.test, data.transforms)))
-    if known < n:
-        made.append(f"{others} learn from the {known:,} of {n:,} rows whose time is not censored.")
-    if known > views.MAX_ROWS:
-        made.append(
-            f"{others} learn from {views.MAX_ROWS:,} of {known:,} rows, drawn at random: with "
-            "more, a kernel of all pairs takes too long."
+    result, others = [], " and ".join(methods[-2:])
+    n_uncensored = len(views.known(data.problem(data.train, data.test, data.transforms)))
+    if n_uncensored < n:
+        result.append(
+            f"{others} learn from the {n_uncensored:,} of {n:,} rows whose time is not censored."
+        )
+    if n_uncensored > views.MAX_ROWS:
+        result.append(
+            f"{others} learn from {views.MAX_ROWS:,} of {n_uncensored:,} rows, drawn at random: "
+            "with more, a kernel of all pairs takes too long."
         )
     process = MODELS["student-t"]
     if (
@@ -87,8 +89,8 @@ def notes(data: Prepared) -> tuple[str, ...]:
         and data.settings.model != "student-t"
         and process not in methods
     ):
-        made.append(
+        result.append(
             f"{process} is left out of the comparison: its cost is cubic, and {n:,} rows are too "
             "many for it."
         )
-    return tuple(made)
+    return tuple(result)

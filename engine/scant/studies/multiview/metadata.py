@@ -12,7 +12,7 @@ from scant.studies.multiview.settings import LAYERED, MODELS, MOST_PROCESS, Mult
 from scant.studies.multiview.splits import AVERAGED, SCORE, learns_censored, logs, views_of
 from scant.tables.column_matching import listed
 
-SINGLE_NEURONS = 3  # of one view, as in `DFGP.build`
+SINGLE_NEURONS = 3  # neurons of a single view, as in `DFGP.build`
 EVERY_BLOCK = 12  # up to this number of units, the curve has every number
 PARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # shares of a larger number of units
 LEAST_ROWS = 16  # minimum number of rows on the curve
@@ -29,7 +29,7 @@ def neurons_of(s: MultiviewSettings, views: list[str]) -> list[str]:
 
 
 def methods_of(s: MultiviewSettings, task: str, n_train: int) -> list[str]:
-    """Names of the methods that the report compares, the run's first."""
+    """Names of the methods in the report, the run's first."""
     if not s.baselines:
         return ["this run"]
     models = [m for m in MODELS if m != s.model]
@@ -57,10 +57,10 @@ def stops(observed: MultiviewData, train: Int[np.ndarray, " n"]) -> tuple[str, l
     """Name of the units, and the numbers of units on the learning curve."""
     name, block = blocks(observed, train)
     count = len(np.unique(block))
-    few = count <= EVERY_BLOCK
-    numbers = range(1, count + 1) if few else sorted({round(count * p) for p in PARTS})
-    least = LEAST_ROWS * count / max(len(train), 1)
-    return name, [n for n in numbers if n >= least]
+    use_all = count <= EVERY_BLOCK
+    numbers = range(1, count + 1) if use_all else sorted({round(count * p) for p in PARTS})
+    min_units = LEAST_ROWS * count / max(len(train), 1)
+    return name, [n for n in numbers if n >= min_units]
 
 
 def metadata_of(
@@ -68,8 +68,8 @@ def metadata_of(
 ) -> dict[str, Any]:
     """Metadata of a run (`events.Started`)."""
     views = views_of(s, observed)
-    counted, counts = stops(observed, train)
-    held = (
+    unit, counts = stops(observed, train)
+    test_patients = (
         list(dict.fromkeys(observed.patient[test].tolist())) if observed.task == "survival" else []
     )
     return {
@@ -82,10 +82,10 @@ def metadata_of(
         "neurons": neurons_of(s, views),
         "features": list(observed.features),
         "classes": list(observed.classes),
-        "patients": [observed.patients[p] for p in held],
+        "patients": [observed.patients[p] for p in test_patients],
         "methods": methods_of(s, observed.task, len(train)),
         "score": SCORE[observed.task],
-        "counted": counted,
+        "counted": unit,
         "counts": counts if len(test) else [],
         "scarce": ["this run", AVERAGED[observed.task], _plain(observed.task)],
         "rows": {"training": len(train), "test": len(test)},
@@ -101,12 +101,12 @@ def notes(s: MultiviewSettings, observed: MultiviewData, train: np.ndarray) -> l
         )
     if observed.task == "survival":
         censored = ~observed.event
-        lost = len(np.unique(observed.patient[censored]))
+        n_censored = len(np.unique(observed.patient[censored]))
         if censored.any() and not learns_censored(s, observed.task):
             messages.append(
-                f"Of the patients, {lost:,} are censored: the model does not learn from their "
-                "rows, but they count in the survival curves. The stochastic bound of DFGP learns "
-                "from them as well."
+                f"Of the patients, {n_censored:,} are censored: the model does not learn from "
+                "their rows, but they count in the survival curves. The stochastic bound of DFGP "
+                "learns from them as well."
             )
     flat = [
         name

@@ -1,4 +1,4 @@
-"""One interface to the models of rows in views."""
+"""Common interface of the models of rows in views."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from scant.studies.multiview.settings import LAYERED, PROCESS_STEPS, MultiviewSe
 
 
 def rests(s: MultiviewSettings, name: str) -> bool:
-    """Whether the steps of a model come to rest at the last one; L-BFGS stops where it stalls."""
-    drawn = name in LAYERED and s.bound == "stochastic"
-    return s.rate_falls and name != "student-t" and (drawn or not s.adam_steps or name == "sgp")
+    """True if the learning rate decays to the last step; L-BFGS stops by itself."""
+    stochastic = name in LAYERED and s.bound == "stochastic"
+    return (
+        s.rate_falls and name != "student-t" and (stochastic or not s.adam_steps or name == "sgp")
+    )
 
 
 class Learner:
-    """A model of one target and what trains it.
+    """A model of one target and its trainer.
 
     Args:
-        s: Settings, settled (`events_rows.settled`).
-        name: One of `scant.studies.multiview.entry.MODELS`.
+        s: Settings without `auto` (`splits.settled`).
+        name: One of `scant.studies.multiview.settings.MODELS`.
         views: Rows `"n d"` of each view.
-        y: Targets as learned: logarithms where those are learned, classes as 0 and 1.
-        classes: Whether there are two classes.
+        y: Targets on the scale of the model: logarithms if they are learned, classes as 0 and 1.
+        classes: True if the target is one of two classes.
         censored: Rows whose target is only known to be above y.
-        generator: A CPU generator, which draws the start and what the stochastic bound needs.
-        steps: In which it is to be trained.
+        generator: A CPU generator for the start and the samples of the stochastic bound.
+        steps: Number of training steps.
 
     Raises:
-        BadInput: A target that does not vary.
+        BadInput: The target does not vary.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Learner:
         self.trainer: Trainer
         kind = "bernoulli" if classes else "gaussian"
         if self.layered:
-            late = censored if s.bound == "stochastic" and bool(censored.any()) else None
+            censored_rows = censored if s.bound == "stochastic" and bool(censored.any()) else None
             self.model = DFGP.build(
                 views,
                 y,
@@ -76,7 +78,7 @@ class Learner:
                 share_kernel=s.share_kernel,
                 move=s.inducing_init == "learned",
                 width=s.start_width,
-                censored=late,
+                censored=censored_rows,
             )
             self.trainer = DFGPTrainer(
                 self.model,
@@ -97,7 +99,7 @@ class Learner:
             self.trainer = StudentTTrainer(self.model)
 
     def train(self, steps: int) -> None:
-        """So many steps, or fewer where none goes further."""
+        """Train for `steps` steps, or fewer if none improves the bound."""
         if isinstance(self.model, StudentT):
             steps = min(steps, PROCESS_STEPS)
         maximize(self.trainer, steps)
@@ -107,13 +109,13 @@ class Learner:
         return dict(self.model.state_dict())
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take up the state of another model of the same rows."""
+        """Load the state of another model of the same rows."""
         nn.Module.load_state_dict(self.model, state)
 
     def ask(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-        """Mean and variance of the target as learned, noise included; of classes, of 0 and 1."""
-        given = views if self.layered else torch.cat(views, 1)
-        prediction = self.model.predict(given)
+        """Mean and variance of the target, including noise, on the scale of the model."""
+        inputs = views if self.layered else torch.cat(views, 1)
+        prediction = self.model.predict(inputs)
         return prediction[0].detach(), prediction[1].detach()
 
     @torch.no_grad()
@@ -122,11 +124,11 @@ class Learner:
         if self.layered:
             variance = self.model.latent(views)[1]
             return variance / (variance + self.model.noise)
-        given = torch.cat(views, 1)
+        inputs = torch.cat(views, 1)
         if isinstance(self.model, StudentT):
-            return 1 - self.model.noise_variance / self.model.predict(given)[1]
+            return 1 - self.model.noise_variance / self.model.predict(inputs)[1]
         noise = self.model.likelihood.noise * self.model.scale.square()
-        return 1 - noise / self.model.predict(given)[1]
+        return 1 - noise / self.model.predict(inputs)[1]
 
     def tails(self, views: list[Tensor]) -> float:
         """Degrees of freedom of the distribution of new values; infinite: Gaussian."""
@@ -135,19 +137,19 @@ class Learner:
         return self.model.predict(torch.cat(views, 1))[2]
 
     def hidden(self, views: list[Tensor]) -> tuple[Float[Tensor, "n r"], Float[Tensor, "n r"]]:
-        """Means and deviations of the hidden neurons; no columns where there are none."""
+        """Means and standard deviations of the hidden neurons; no columns if there are none."""
         if not self.layered:
-            nothing = views[0].new_empty((len(views[0]), 0))
-            return nothing, nothing
+            empty = views[0].new_empty((len(views[0]), 0))
+            return empty, empty
         mean, variance = self.model.hidden(views)
         return mean, variance.clamp(min=0).sqrt()
 
     @torch.no_grad()
     def doubt(self, views: list[Tensor]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]] | None:
-        """How unsure the model is of each row, and how much of it more data would remove.
+        """Total uncertainty of each row, and the part that more data would remove.
 
-        Of classes, entropy and mutual information with f, in nats; of values, variances on the
-        standardized scale. None of a model that does not tell the two apart.
+        For classes, entropy and mutual information with f, in nats; for values, variances on the
+        standardized scale. None for models that do not separate the two.
         """
         if not self.layered:
             return None
@@ -155,8 +157,10 @@ class Learner:
         noise = self.model.noise
         if not self.classes:
             return variance + noise, variance
-        p, wide = self.model.probability(views), 1 + noise
-        pool = acquisition.CandidatePool(p, mean / wide.sqrt(), variance / wide)
+        p, probit_variance = self.model.probability(views), 1 + noise
+        pool = acquisition.CandidatePool(
+            p, mean / probit_variance.sqrt(), variance / probit_variance
+        )
         return acquisition.entropy(p), acquisition.information(pool, "probit")
 
     def influence(self) -> Float[Tensor, " r"]:

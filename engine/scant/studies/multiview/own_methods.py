@@ -24,16 +24,16 @@ from scant.optim.ascent import maximize
 from scant.studies.multiview.data import MultiviewData
 
 INDUCING = 10  # as published
-NEURONS = 5  # degrees of freedom of the Student-t process as well; 3 and 7 do alike
+NEURONS = 5  # also degrees of freedom of the Student-t process; 3 and 7 give similar scores
 RATE, STEPS = 0.05, 100
-SGP_STEPS = 200  # GPyTorch's needs more, and is given them
-EXACT_STEPS = 15  # of L-BFGS
+SGP_STEPS = 200  # more than the others, since GPyTorch's model converges more slowly
+EXACT_STEPS = 15  # steps of L-BFGS
 SLACK = 10.0  # C of support vector machines
 EXACT = "Student-t"
 AVERAGED = "SVM, averaged kernels"
 Rows = Float[np.ndarray, " n"]
 Index = Int[np.ndarray, " m"]
-# From the rows of a group to the scores of another's, and the threshold above which they are events
+# Function from the rows of two groups to scores of the second, and the threshold of an event.
 Classify = Callable[[MultiviewData, Index, Index], tuple[Rows, float]]
 Moments = tuple[torch.Tensor, torch.Tensor]
 Regression = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int, int], Moments]
@@ -67,7 +67,7 @@ def _sparse(
 def _student(
     x: torch.Tensor, y: torch.Tensor, new: torch.Tensor, inducing: int, seed: int
 ) -> Moments:
-    # One lengthscale: with one for each input it learns its 1,000 rows by heart.
+    # One lengthscale: with one for each input it overfits its 1,000 rows.
     model = StudentT.build(x, y, df=NEURONS, ard=False)
     model.fit(EXACT_STEPS)
     return model.predict(new)[:2]
@@ -82,7 +82,7 @@ REGRESSIONS: dict[str, Regression] = {
 
 
 def train(model: DFGP, steps: int) -> None:
-    """So many steps of Adam."""
+    """Train a model with Adam."""
     maximize(DFGPTrainer(model, adam=steps, rate=RATE), steps)
 
 
@@ -96,9 +96,9 @@ def by_view(observed: MultiviewData, rows: Index) -> list[Float[np.ndarray, "m _
 def _merged(
     output: Output, observed: MultiviewData, rows: Index, others: Index
 ) -> tuple[Rows, float]:
-    """DFGP with a neuron a view."""
+    """DFGP with a neuron per view."""
     training_rows, new = (
-        [torch.as_tensor(x) for x in by_view(observed, which)] for which in (rows, others)
+        [torch.as_tensor(x) for x in by_view(observed, selected)] for selected in (rows, others)
     )
     generator = torch.Generator().manual_seed(0)
     y = torch.as_tensor(observed.target[rows])
@@ -118,15 +118,15 @@ def _pooled(observed: MultiviewData, rows: Index, others: Index) -> tuple[Rows, 
 
 def averaged(observed: MultiviewData, rows: Index, others: Index) -> tuple[Rows, float]:
     """SVM-UA: the mean of the views' RBF kernels."""
-    inside, across = [], []
+    train_kernels, test_kernels = [], []
     for x, new in zip(by_view(observed, rows), by_view(observed, others)):
         scaler = StandardScaler().fit(x)
         x, new = scaler.transform(x), scaler.transform(new)
-        inside.append(rbf_kernel(x, gamma=0.5 / x.shape[1]))
-        across.append(rbf_kernel(new, x, gamma=0.5 / x.shape[1]))
+        train_kernels.append(rbf_kernel(x, gamma=0.5 / x.shape[1]))
+        test_kernels.append(rbf_kernel(new, x, gamma=0.5 / x.shape[1]))
     machine = SVC(C=SLACK, kernel="precomputed", class_weight="balanced")
-    machine.fit(np.mean(inside, axis=0), observed.target[rows])
-    return machine.decision_function(np.mean(across, axis=0)), 0.0
+    machine.fit(np.mean(train_kernels, axis=0), observed.target[rows])
+    return machine.decision_function(np.mean(test_kernels, axis=0)), 0.0
 
 
 CLASSIFIERS: dict[str, Classify] = {

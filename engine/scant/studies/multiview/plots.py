@@ -10,36 +10,38 @@ if TYPE_CHECKING:
     from scant.plotting.elements import Elements
 
 
-def figures(made: Elements) -> dict[str, Any]:
-    """What each view contributes, the held-out rows, and the score of every method."""
-    a, metadata = made.arrays, made.metadata
-    drawn: dict[str, Any] = {}
-    if made.has("influence"):
-        drawn["What each neuron contributes"] = made.bars(
+def figures(elements: Elements) -> dict[str, Any]:
+    """Plot contributions of the views, held-out rows, and scores of the methods."""
+    a, metadata = elements.arrays, elements.metadata
+    result: dict[str, Any] = {}
+    if elements.has("influence"):
+        result["What each neuron contributes"] = elements.bars(
             metadata["neurons"], a["influence"], "influence"
         )
-    if made.has("test_truth") and metadata["task"] == "classification":
+    if elements.has("test_truth") and metadata["task"] == "classification":
         truth = a["test_truth"] > 0.5
-        drawn["Probabilities by class"] = made.densities(
+        result["Probabilities by class"] = elements.densities(
             "test_predicted", truth, metadata["classes"]
         )
-    elif made.has("test_truth") and metadata["task"] == "regression":
-        drawn["Predicted against true"] = made.against("test_truth", "test_predicted", "test_std")
-    elif made.has("patient_time"):
-        drawn["Survival times, predicted against true"] = made.against(
+    elif elements.has("test_truth") and metadata["task"] == "regression":
+        result["Predicted against true"] = elements.against(
+            "test_truth", "test_predicted", "test_std"
+        )
+    elif elements.has("patient_time"):
+        result["Survival times, predicted against true"] = elements.against(
             "patient_time", "patient_pred"
         )
-        drawn["Survival, observed and predicted"] = made.lines(
+        result["Survival, observed and predicted"] = elements.lines(
             a["km_time"],
             np.stack([a["km_true"][0], a["km_predicted"][0], a["km_expected"]]),
             ("Kaplan-Meier", "predicted times", "mean survival function"),
             ("time", "share surviving"),
         )
-    drawn["Scores of the methods"] = made.bars(
+    result["Scores of the methods"] = elements.bars(
         metadata["methods"], np.nanmean(a["scores"], axis=1), str(metadata["score"])
     )
-    if made.has("pr"):
-        drawn["Precision and recall"] = made.lines(
+    if elements.has("pr"):
+        result["Precision and recall"] = elements.lines(
             a["pr"][:, 2], a["pr"][:, 1], metadata["methods"], ("recall", "precision")
         )
-    return drawn
+    return result

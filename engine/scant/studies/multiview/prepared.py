@@ -1,4 +1,4 @@
-"""The rows of a table as the models of multiview learn them."""
+"""A table prepared for the models of multiview."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Prepared:
         query: Int[np.ndarray, " t"],
         transforms: ViewTransforms,
     ) -> Problem:
-        """Rows as the models learn them: transformed views side by side, targets on their scale."""
-        views, new = (
+        """Problem with transformed views side by side, and targets on the scale of the model."""
+        views, test_views = (
             [v.cpu().numpy() for v in transforms.of(self.observed.x[r], self.device)]
             for r in (train, query)
         )
@@ -82,7 +82,7 @@ class Prepared:
         return Problem(
             x=np.hstack(views),
             y=y[train],
-            x_test=np.hstack(new),
+            x_test=np.hstack(test_views),
             y_test=y[query],
             scores=(),
             classes=2 if classes else 0,
@@ -103,7 +103,7 @@ class Prepared:
         generator: torch.Generator,
         steps: int = 0,
     ) -> Learner:
-        """A model of some rows, not yet trained.
+        """Create an untrained model of some rows.
 
         Args:
             name: One of `scant.studies.multiview.settings.MODELS`.
@@ -112,18 +112,18 @@ class Prepared:
             generator: A CPU generator.
             steps: Number of training steps; 0: that of the settings.
         """
-        late = np.zeros(len(train), dtype=bool)
+        censored_rows = np.zeros(len(train), dtype=bool)
         if self.observed.task == "survival":
-            late = ~self.observed.event[train]
+            censored_rows = ~self.observed.event[train]
             if name not in LAYERED or self.settings.bound != "stochastic":
-                train, late = train[~late], late[~late]
+                train, censored_rows = train[~censored_rows], censored_rows[~censored_rows]
         return Learner(
             self.settings,
             name,
             transforms.of(self.observed.x[train], self.device),
             torch.as_tensor(self.y[train]).to(self.device),
             self.observed.task == "classification",
-            torch.as_tensor(late).to(self.device),
+            torch.as_tensor(censored_rows).to(self.device),
             generator,
             steps or self.settings.max_steps,
         )
@@ -152,57 +152,63 @@ class Prepared:
             learner: The trained model.
             transforms: Transforms of its views.
             x: All features of some rows.
-            sources: Whether to split the uncertainty by whether more data would remove it.
+            sources: True to separate the uncertainty that more data would remove.
         """
         if not len(x):
             return self.told(np.empty(0), np.empty(0))
         views = transforms.of(x, self.device)
         mean, variance = (v.cpu().numpy() for v in learner.ask(views))
-        told = self.told(mean, np.maximum(variance, 1e-300))
+        prediction = self.told(mean, np.maximum(variance, 1e-300))
         if not sources:
-            return told
-        if isinstance(told, MixturePredictive):
+            return prediction
+        if isinstance(prediction, MixturePredictive):
             share = np.asarray(learner.removable(views).cpu().numpy())
-            return told.with_sources(share * told.variance, (1 - share) * told.variance)
+            return prediction.with_sources(
+                share * prediction.variance, (1 - share) * prediction.variance
+            )
         doubt = learner.doubt(views)
-        return told if doubt is None else replace(told, information=doubt[1].cpu().numpy())
+        return (
+            prediction if doubt is None else replace(prediction, information=doubt[1].cpu().numpy())
+        )
 
-    def predictive(self, told: Told, threshold: float = 0.5) -> Predictive:
-        """Predictive distributions in the table's unit; of survival, of the log time.
+    def predictive(self, prediction: Told, threshold: float = 0.5) -> Predictive:
+        """Predictive distributions in the table's unit; for survival, of the log time.
 
         Args:
-            told: Predictive distributions of `ask`.
-            threshold: Probability of class 1 from which on class 1 is predicted.
+            prediction: Predictive distributions of `ask`.
+            threshold: Minimum probability of class 1 for the prediction of class 1.
         """
-        if isinstance(told, CategoricalPredictive):
-            decision = (told.probabilities[:, 1] >= threshold).astype(int)
-            return replace(told, decision=decision)
+        if isinstance(prediction, CategoricalPredictive):
+            decision = (prediction.probabilities[:, 1] >= threshold).astype(int)
+            return replace(prediction, decision=decision)
         log = rows.logs(self.settings, self.observed.task)
-        return replace(told, log=log, shift=float(log))
+        return replace(prediction, log=log, shift=float(log))
 
-    def in_table_units(self, told: Told) -> Float[np.ndarray, "4 n"]:
-        """Prediction, deviation, and the ends of the 95% interval, in the table's unit.
+    def in_table_units(self, prediction: Told) -> Float[np.ndarray, "4 n"]:
+        """Prediction, standard deviation, and ends of the 95% interval, in the table's unit.
 
-        The prediction is the mean of a value, also where its logarithm is modeled, and the median
-        of a time, whose deviation is that of its logarithm. Classes have no interval.
+        The prediction is the mean of a value, also if its logarithm is modeled, and the median of a
+        time, whose standard deviation is that of its logarithm. Classes have no interval.
         """
-        mean, variance = moments(told)
-        if isinstance(told, CategoricalPredictive):
-            nothing = np.full(len(mean), np.nan)
-            return np.stack([mean, np.sqrt(variance), nothing, nothing])
+        mean, variance = moments(prediction)
+        if isinstance(prediction, CategoricalPredictive):
+            undefined = np.full(len(mean), np.nan)
+            return np.stack([mean, np.sqrt(variance), undefined, undefined])
         if self.observed.task == "survival":
-            return np.stack([np.exp(told.median()), told.std, *np.exp(told.interval(0.95))])
-        value = self.predictive(told)
+            return np.stack(
+                [np.exp(prediction.median()), prediction.std, *np.exp(prediction.interval(0.95))]
+            )
+        value = self.predictive(prediction)
         assert isinstance(value, MixturePredictive)
         return np.stack([value.mean, value.std, *value.interval(0.95)])
 
 
-def moments(told: Told) -> MeanVariance:
-    """Mean and variance of the target on the scale of the model; of classes, of 0 and 1."""
-    if isinstance(told, CategoricalPredictive):
-        p = told.probabilities[:, 1]
+def moments(prediction: Told) -> MeanVariance:
+    """Mean and variance of the target on the scale of the model; classes count as 0 and 1."""
+    if isinstance(prediction, CategoricalPredictive):
+        p = prediction.probabilities[:, 1]
         return p, p * (1 - p)
-    return told.mean, told.variance
+    return prediction.mean, prediction.variance
 
 
 def prepare(settings: MultiviewSettings, table: pd.DataFrame, device: torch.device) -> Prepared:

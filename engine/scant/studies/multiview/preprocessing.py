@@ -1,4 +1,4 @@
-"""The inputs of the multiview study: some views, by their features or by components."""
+"""Inputs of the multiview models: standardized features of views, or their components."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from scant.studies.multiview.data import MultiviewData
 
 @dataclass(frozen=True)
 class ViewTransforms:
-    """Standardization of views, and their principal components where those are the inputs.
+    """Standardization of views, optionally with principal components.
 
     Attributes:
-        names: The views.
-        columns: The columns of each.
-        centre, width: Mean and standard deviation of those columns over the training rows.
-        basis: Principal directions of each view; empty where its features are the inputs.
+        names: Names of the views.
+        columns: Columns of each view.
+        centre, width: Mean and standard deviation of these columns over the training rows.
+        basis: Principal directions of each view; empty if its features are the inputs.
     """
 
     names: list[str]
@@ -34,11 +34,11 @@ class ViewTransforms:
     def at(
         cls, observed: MultiviewData, names: list[str], rows: np.ndarray, components: int
     ) -> ViewTransforms:
-        """Fit the transforms of views to some rows, with so many components of each; 0: all."""
+        """Fit to rows, with `components` principal components per view; 0: all features."""
         columns = [np.flatnonzero(observed.view == observed.names.index(name)) for name in names]
         centre, width, basis = [], [], []
-        for own in columns:
-            x = observed.x[np.ix_(rows, own)]
+        for selected in columns:
+            x = observed.x[np.ix_(rows, selected)]
             spread = x.std(0)
             centre.append(x.mean(0))
             width.append(np.where(spread > 1e-9, spread, 1.0))
@@ -46,25 +46,27 @@ class ViewTransforms:
         return cls(names, columns, centre, width, basis)
 
     def of(self, x: Float[np.ndarray, "n f"], device: torch.device) -> list[Tensor]:
-        """Rows as the models take them, a tensor `"n d"` of each view."""
+        """Transform rows to inputs of the models, a tensor `"n d"` per view."""
         results = []
-        for own, centre, width, basis in zip(self.columns, self.centre, self.width, self.basis):
-            z = (x[:, own] - centre) / width
+        for selected, centre, width, basis in zip(
+            self.columns, self.centre, self.width, self.basis
+        ):
+            z = (x[:, selected] - centre) / width
             results.append(torch.as_tensor(z @ basis if basis.size else z).to(device))
         return results
 
     def tensors(self) -> dict[str, Tensor]:
-        """What `from_tensors` needs to give the same transforms again."""
+        """Return tensors for `from_tensors`."""
         parts = {"columns": self.columns, "centre": self.centre, "width": self.width}
         return {
             f"{kind}.{i}": torch.as_tensor(values)
-            for kind, all_of in (*parts.items(), ("basis", self.basis))
-            for i, values in enumerate(all_of)
+            for kind, per_view in (*parts.items(), ("basis", self.basis))
+            for i, values in enumerate(per_view)
         }
 
     @classmethod
     def from_tensors(cls, names: list[str], tensors: Mapping[str, Tensor]) -> ViewTransforms:
-        """The preprocessing with these tensors."""
+        """Inverse of `tensors`."""
         parts = [
             [tensors[f"{kind}.{i}"].cpu().numpy() for i in range(len(names))]
             for kind in ("columns", "centre", "width", "basis")

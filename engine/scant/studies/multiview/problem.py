@@ -1,4 +1,4 @@
-"""The multiview study as plain classification or regression on all columns, for rivals."""
+"""The multiview study as a plain classification or regression problem for rivals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_COX = (
 
 
 def comparison(fitted: FittedMultiview) -> Comparison:
-    """The run's answer; of survival, by patient."""
+    """The run's predictions; for survival, by patient."""
     data = fitted.data
     x, problem = data.observed.x[data.test], problem_of(data, data.train, data.test)
     if data.observed.task != "survival":
@@ -43,16 +43,16 @@ def comparison(fitted: FittedMultiview) -> Comparison:
 def problem_of(
     data: Prepared, train: Int[np.ndarray, " m"], test: Int[np.ndarray, " t"]
 ) -> Problem:
-    """All views' columns to the target in its unit; of survival, the average row of each patient
-    to the log time, as patients are scored."""
+    """Problem from all columns to the target in its unit; for survival, from the average row of
+    each patient to the log time."""
     observed = data.observed
     if observed.task == "survival":
-        x, y, late = _averages(observed, train)
-        x_test, y_test, late_test = _averages(observed, test)
-        if not late.any() and not late_test.any():
+        x, y, censored = _averages(observed, train)
+        x_test, y_test, censored_test = _averages(observed, test)
+        if not censored.any() and not censored_test.any():
             return Problem(x, y, x_test, y_test, SCORES[observed.task])
         return Problem(
-            x, y, x_test, y_test, RESTRICTED, late=late, late_test=late_test, note=NO_COX
+            x, y, x_test, y_test, RESTRICTED, late=censored, late_test=censored_test, note=NO_COX
         )
     classes = observed.task == "classification"
     target = observed.target.astype(int) if classes else observed.target
@@ -68,10 +68,10 @@ def problem_of(
 
 
 def _averages(
-    observed: MultiviewData, which: Int[np.ndarray, " n"]
+    observed: MultiviewData, selected: Int[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "p d"], Float[np.ndarray, " p"], Bool[np.ndarray, " p"]]:
-    """Averages of the rows of patients in order of their first row, log times, whether censored."""
-    by = pd.DataFrame(observed.x[which]).groupby(observed.patient[which], sort=False)
-    own = pd.DataFrame({"time": observed.target[which], "event": observed.event[which]})
-    first = own.groupby(observed.patient[which], sort=False).first()
-    return by.mean().to_numpy(), np.log(first["time"].to_numpy()), ~first["event"].to_numpy()
+    """Average row of each patient in order of first rows, log times, and censoring."""
+    grouped = pd.DataFrame(observed.x[selected]).groupby(observed.patient[selected], sort=False)
+    targets = pd.DataFrame({"time": observed.target[selected], "event": observed.event[selected]})
+    first = targets.groupby(observed.patient[selected], sort=False).first()
+    return grouped.mean().to_numpy(), np.log(first["time"].to_numpy()), ~first["event"].to_numpy()

@@ -1,9 +1,9 @@
 """The publication's experiments with its models and settings (Kandemir 2015, sections 5.1-5.3).
 
-Every model takes the settings of the preset "as published", and as many steps of Adam at one rate.
-SGP is FITC, as published; the Student-t process has as many degrees of freedom as DFGP has neurons.
-DFGP is that of the text. The authors' program keeps what the text has as functions or as learned:
-variances of 0.01 of the hidden neurons, a noise precision of 10 and the hidden lengthscales.
+All models have the settings of the preset "as published", and the same number of Adam steps at one
+rate. SGP is FITC, as published; the Student-t process has as many degrees of freedom as DFGP has
+neurons. DFGP follows the text. The authors' program instead fixes the variances of the hidden
+neurons at 0.01, a noise precision of 10 and the hidden lengthscales.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from scant.studies.published import values
 METHODS = {label: name for name, label in MODELS.items()}
 LAYERED_METHODS = tuple(MODELS[name] for name in LAYERED)
 TISSUE = {"intensity": 176, "texture": 246, "shape": 211, "stain": 105}  # 738 features in all
-PATIENTS_SHARE = 0.25  # of the patients, whose rows are learned from
-TIMES = 120  # of a survival curve
+PATIENTS_SHARE = 0.25  # share of the patients for training
+TIMES = 120  # points of a survival curve
 Scored = list[tuple[str, str, float]]  # method, metric and value
 Rows = Float[np.ndarray, " n"]
 Tissue = tuple[MultiviewData, Float[np.ndarray, "n d"]]  # rows with patients, their inputs
@@ -44,7 +44,7 @@ Tissue = tuple[MultiviewData, Float[np.ndarray, "n d"]]  # rows with patients, t
 def moments(
     s: MultiviewSettings, method: str, x: Tensor, y: Tensor, new: Tensor, seed: int
 ) -> tuple[Rows, Rows]:
-    """Mean and variance of the target, noise included, at new rows of one view.
+    """Mean and variance of the target, including noise, at new rows of one view.
 
     Args:
         s: Settings.
@@ -52,7 +52,7 @@ def moments(
         x: Inputs `"n d"`.
         y: Targets.
         new: Inputs of the new rows.
-        seed: Of the model's start.
+        seed: Seed of the model's start.
     """
     generator = torch.Generator().manual_seed(seed)
     model: Any
@@ -95,14 +95,14 @@ def _layered(
 
 
 def level_scores(x: Tensor, y: Rows, new: Tensor, truth: Rows, seed: int) -> Scored:
-    """NMSE and NLPD of every model, which learns values as they are (section 5.1).
+    """NMSE and NLPD of each model, trained on untransformed values (section 5.1).
 
     Args:
-        x: Inputs `"n d"` to learn from.
-        y: Their values.
+        x: Training inputs `"n d"`.
+        y: Training values.
         new: Inputs of the held-out rows.
-        truth: Their values.
-        seed: Of the models.
+        truth: Values of the held-out rows.
+        seed: Seed of the models.
     """
     s, result = MultiviewSettings(**values(SETTINGS)), []
     for method in METHODS:
@@ -123,31 +123,31 @@ def event_probability(method: str, views: list[Tensor], y: Tensor, new: list[Ten
 
 
 def tissue() -> Tissue:
-    """A simulated cohort with the publication's number of features, and its principal components.
+    """Simulate a cohort with the published number of features, and its principal components.
 
-    All features are one view, and the components those of all rows (section 5.2).
+    All features are one view; components are fitted to all rows (section 5.2).
     """
     table = cohort(widths=TISSUE)
     observed = of(table.rename(columns=lambda name: name.replace(".", "_")))
-    every, components = np.arange(len(observed)), int(values(SURVIVAL)["n_components"])
-    transforms = ViewTransforms.at(observed, observed.names, every, components)
+    all_rows, components = np.arange(len(observed)), int(values(SURVIVAL)["n_components"])
+    transforms = ViewTransforms.at(observed, observed.names, all_rows, components)
     return observed, transforms.of(observed.x, torch.device("cpu"))[0].numpy()
 
 
 def survival_scores(observed: MultiviewData, x: Float[np.ndarray, "n d"], seed: int) -> Scored:
-    """Scores by patient, from the times of a quarter of the patients (section 5.2).
+    """Scores by patient after training on a quarter of the patients (section 5.2).
 
-    Models learn the times themselves, of those who died, and predictions are averaged over the rows
-    of a patient. NMSE is of the patients who died, the curve of all that are held out.
+    Models learn the untransformed times of patients who died; predictions are averaged over the
+    rows of a patient. NMSE covers held-out patients who died, the curve all held-out patients.
 
     Args:
         observed: Rows with patients and times.
         x: Inputs of the rows.
-        seed: Of the patients that are learned from, and of the models.
+        seed: Seed of the training patients and of the models.
     """
     s = MultiviewSettings(**values(SURVIVAL))
-    mixed = np.random.default_rng(seed).permutation(len(observed.patients))
-    learned = np.isin(observed.patient, mixed[: round(PATIENTS_SHARE * len(mixed))])
+    shuffled = np.random.default_rng(seed).permutation(len(observed.patients))
+    learned = np.isin(observed.patient, shuffled[: round(PATIENTS_SHARE * len(shuffled))])
     train, test = np.flatnonzero(learned & observed.event), np.flatnonzero(~learned)
     inputs, result = torch.as_tensor(x), []
     y = torch.as_tensor(observed.target[train])

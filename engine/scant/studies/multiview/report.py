@@ -1,4 +1,4 @@
-"""The figures of a multiview run: ours, other methods on the same rows and on other splits."""
+"""Report of a multiview run: scores of all methods on the run's split and on further ones."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ NAMES = {
     "regression": ("NMSE", "NLPD", *COVERAGE),
 }  # fmt: skip
 THRESHOLDS = np.linspace(0, 1, 101)
-LEAST_SPLITS = 3  # for a test of the difference
-EVENTS, SO2 = "cell events, as published", "SO2, as published"  # by name of our results
-PUBLISHED = {  # by task: experiment, and whose data
+LEAST_SPLITS = 3  # minimum for a test of the difference
+EVENTS, SO2 = "cell events, as published", "SO2, as published"  # names of our experiments
+PUBLISHED = {  # by task: experiment, and published data
     "classification": (EVENTS, "osteosarcoma films"),
     "regression": (SO2, "SO2 in Belfast"),
 }
@@ -48,43 +48,46 @@ def write_report(
     score: float,
     deadline: Deadline = NEVER,
 ) -> Report:
-    """Metrics of the held-out rows by every method, arrays for the page.
+    """Write metrics of the held-out rows for all methods, and arrays for the page.
 
     Args:
-        fitted: The model, its training ended.
-        snapshot: What a page shows of it.
-        score: What training came to, in nats a row.
-        deadline: Of the other methods, which a half of it is for, and of further splits.
+        fitted: The trained model.
+        snapshot: Arrays of its snapshot.
+        score: Final bound in nats per row.
+        deadline: Deadline of the other methods, which get half of it, and of further splits.
     """
     data = fitted.data
     test = data.test
-    own = fitted.told(data.observed.x[test])
+    prediction = fitted.told(data.observed.x[test])
     methods = data.metadata["methods"]
-    everyone = {"this run": own}
+    predictions = {"this run": prediction}
     split = data.train, test, data.transforms
     learners = [learner_of(data, name, *split) for name in methods[1:]]
     for result in fit_all(data.problem(*split), learners, (), deadline.share(0.5), "other methods"):
         if isinstance(result.predictive, Told):
-            everyone[result.name] = result.predictive
-    cuts = dict.fromkeys(methods, 0.5) | {"this run": fitted.threshold}
-    scores = {name: figures(data, test, told, cuts[name]) for name, told in everyone.items()}
+            predictions[result.name] = result.predictive
+    thresholds = dict.fromkeys(methods, 0.5) | {"this run": fitted.threshold}
+    scores = {
+        name: figures(data, test, distribution, thresholds[name])
+        for name, distribution in predictions.items()
+    }
     metrics = [
         Metric(name, kind, value, source="run" if name == "this run" else "baseline")
-        for name, found in scores.items()
-        for kind, value in found.items()
+        for name, values in scores.items()
+        for kind, value in values.items()
     ]
     metrics.insert(len(scores["this run"]), Metric("this run", BOUND, score))
-    word = data.metadata["score"]
+    score_name = data.metadata["score"]
     table = repeated(
-        data, cuts, {n: f.get(word, float("nan")) for n, f in scores.items()}, deadline
+        data, thresholds, {n: f.get(score_name, float("nan")) for n, f in scores.items()}, deadline
     )
     tests = t_tests(table)
     return Report(
         (*metrics, *spreads(data, methods, table, tests), *published(data)),
         {
             **snapshot,
-            **arrays_of(fitted, own),
-            "pr": pr(data, everyone, methods),
+            **arrays_of(fitted, prediction),
+            "pr": pr(data, predictions, methods),
             "scores": table,
             "t_test": tests,
         },
@@ -95,24 +98,24 @@ def write_report(
 def repeated(
     data: Prepared, methods: Mapping[str, float], first: dict[str, float], deadline: Deadline
 ) -> Float[np.ndarray, "m r"]:
-    """Main score of every method on the run's split, and on further random ones where none is
-    marked; `methods` are names and thresholds."""
+    """Main score of each method on the run's split, and on random splits if none is marked;
+    `methods` are names and thresholds."""
     s = data.settings
-    several = s.baselines and "marked" not in data.metadata
-    table = np.full((len(methods), s.repeats if several else 1), np.nan)
-    table[:, 0], done = [first.get(name, np.nan) for name in methods], 1
+    has_repeats = s.baselines and "marked" not in data.metadata
+    table = np.full((len(methods), s.repeats if has_repeats else 1), np.nan)
+    table[:, 0], n_done = [first.get(name, np.nan) for name in methods], 1
     for r in deadline.units(range(1, table.shape[1]), "further splits"):
         train, test = rows.split(s, data.observed, r)
         transforms = ViewTransforms.at(data.observed, data.transforms.names, train, s.n_components)
         for i, name in enumerate(methods):
             result = predicted(data, name, train, test, transforms)
             table[i, r] = main(data, test, result, methods[name])
-        done = r + 1
-    return table[:, :done]
+        n_done = r + 1
+    return table[:, :n_done]
 
 
 def t_tests(table: Float[np.ndarray, "m r"]) -> Float[np.ndarray, " m"]:
-    """p of paired t-tests of the first method against each, over the splits."""
+    """p of paired t-tests of the first method against each other one, over the splits."""
     result = np.full(len(table), np.nan)
     for i in range(1, len(table)):
         both = np.isfinite(table[[0, i]]).all(0)
@@ -127,7 +130,7 @@ def spreads(
     table: Float[np.ndarray, "m r"],
     tests: Float[np.ndarray, " m"],
 ) -> list[Metric]:
-    """Mean and deviation of the main score over the splits, and p of the tests."""
+    """Mean and standard deviation of the main score over the splits, and p of the tests."""
     count = table.shape[1]
     if count < 2:
         return []
@@ -151,31 +154,33 @@ def spreads(
     ]
 
 
-def main(data: Prepared, test: Int[np.ndarray, " t"], told: Told, threshold: float = 0.5) -> float:
+def main(
+    data: Prepared, test: Int[np.ndarray, " t"], prediction: Told, threshold: float = 0.5
+) -> float:
     """The main score of the task: F1, NMSE, or NMSE by patient on the log scale."""
-    return figures(data, test, told, threshold).get(data.metadata["score"], float("nan"))
+    return figures(data, test, prediction, threshold).get(data.metadata["score"], float("nan"))
 
 
 def figures(
-    data: Prepared, test: Int[np.ndarray, " t"], told: Told, threshold: float = 0.5
+    data: Prepared, test: Int[np.ndarray, " t"], prediction: Told, threshold: float = 0.5
 ) -> dict[str, float]:
     """All scores of the task.
 
     Args:
         data: The run's rows.
-        test: The rows that are predicted.
-        told: What a method says of them, on the scale of learning.
-        threshold: Of the probability, from which a row is of class 1.
+        test: The predicted rows.
+        prediction: Predictive distributions on the scale of the model.
+        threshold: Minimum probability of class 1 for the prediction of class 1.
     """
     if data.observed.task == "survival":
-        return of_patients(survival.patients(data.observed, test, *moments(told)))
+        return of_patients(survival.patients(data.observed, test, *moments(prediction)))
     problem, names = problem_of(data, data.train, test), NAMES[data.observed.task]
-    scored = problem.scored(data.predictive(told, threshold))
+    scored = problem.scored(data.predictive(prediction, threshold))
     return dict(zip(names, scores_of(problem, scored, names)))
 
 
 def of_patients(cohort: survival.Patients) -> dict[str, float]:
-    """Scores by patient: errors of those who died, order and curve of all."""
+    """Scores by patient: errors of patients who died, concordance and curve of all."""
     died = cohort.event
     measured = {
         "concordance": metrics.concordance(cohort.time, died, cohort.mean),
@@ -195,27 +200,27 @@ def of_patients(cohort: survival.Patients) -> dict[str, float]:
     }
 
 
-def arrays_of(fitted: FittedMultiview, own: Told) -> dict[str, np.ndarray]:
-    """The held-out rows, one by one, and how far the run's uncertainty can be believed."""
+def arrays_of(fitted: FittedMultiview, prediction: Told) -> dict[str, np.ndarray]:
+    """Arrays of the held-out rows, and the calibration of the run's uncertainty."""
     data = fitted.data
     test, task = data.test, data.observed.task
-    predicted_, std, low, high = data.in_table_units(own)
+    predicted_, std, low, high = data.in_table_units(prediction)
     pit, cover, reliable = np.empty(0), np.empty((2, 0)), np.empty((3, 0))
-    if isinstance(own, CategoricalPredictive):
-        reliable = metrics.reliability(own.probabilities[:, 1], data.observed.target[test])
+    if isinstance(prediction, CategoricalPredictive):
+        reliable = metrics.reliability(prediction.probabilities[:, 1], data.observed.target[test])
     else:
-        scored = Scored(data.y[test], own)
+        scored = Scored(data.y[test], prediction)
         if task == "survival":
-            result = survival.patients(data.observed, test, *moments(own))
+            result = survival.patients(data.observed, test, *moments(prediction))
             died = result.event
             times = MixturePredictive.gaussian(result.mean[died], result.std[died] ** 2)
             scored = Scored(np.log(result.time[died]), times)
         if len(scored):
             pit, cover = scored.pit, coverage(scored)
-    whole, part = fitted.doubt(data.observed.x[test])
+    total, removable = fitted.doubt(data.observed.x[test])
     classes = task == "classification"
-    share = np.empty(0) if classes else part / whole
-    std_told = std[: len(share)]  # none where the model does not tell the two apart
+    share = np.empty(0) if classes else removable / total
+    split_std = std[: len(share)]  # empty if the model does not separate the two
     return {
         "test_index": data.places[test],
         "test_truth": data.observed.target[test],
@@ -223,10 +228,10 @@ def arrays_of(fitted: FittedMultiview, own: Told) -> dict[str, np.ndarray]:
         "test_std": std,
         "test_low": low,
         "test_high": high,
-        "test_entropy": whole if classes else np.empty(0),
-        "test_information": part if classes else np.empty(0),
-        "test_std_model": std_told * np.sqrt(share),
-        "test_std_noise": std_told * np.sqrt(1 - share),
+        "test_entropy": total if classes else np.empty(0),
+        "test_information": removable if classes else np.empty(0),
+        "test_std_model": split_std * np.sqrt(share),
+        "test_std_noise": split_std * np.sqrt(1 - share),
         "pit": pit,
         "coverage": cover,
         "reliability": reliable,
@@ -234,35 +239,35 @@ def arrays_of(fitted: FittedMultiview, own: Told) -> dict[str, np.ndarray]:
 
 
 def pr(
-    data: Prepared, everyone: dict[str, Told], methods: Sequence[str]
+    data: Prepared, predictions: dict[str, Told], methods: Sequence[str]
 ) -> Float[np.ndarray, "m 3 h"]:
-    """Threshold, precision and recall of every method; precision is 1 where nothing is named.
+    """Threshold, precision and recall of each method; NaN for methods that were left out.
 
-    Those of a method that was left out are NaN.
+    Precision is 1 if no row is predicted positive.
     """
     if data.observed.task != "classification":
         return np.empty((len(methods), 3, 0))
     y = data.observed.target[data.test]
     results = []
     for name in methods:
-        if name not in everyone:
+        if name not in predictions:
             results.append(np.full((3, len(THRESHOLDS)), np.nan))
             continue
-        p = moments(everyone[name])[0]
-        named = p[:, None] >= THRESHOLDS
-        right = (named & (y[:, None] == 1)).sum(0)
-        count = named.sum(0)
-        precision = np.where(count > 0, right / np.maximum(count, 1), 1.0)
-        results.append(np.stack([THRESHOLDS, precision, right / max(int(y.sum()), 1)]))
+        p = moments(predictions[name])[0]
+        positive = p[:, None] >= THRESHOLDS
+        true_positives = (positive & (y[:, None] == 1)).sum(0)
+        count = positive.sum(0)
+        precision = np.where(count > 0, true_positives / np.maximum(count, 1), 1.0)
+        results.append(np.stack([THRESHOLDS, precision, true_positives / max(int(y.sum()), 1)]))
     return np.array(results)
 
 
 def published(data: Prepared) -> list[Metric]:
-    """The publication's figures of the same task, each named as of other data."""
+    """Published scores of the same task, labeled with their data."""
     if data.observed.task not in PUBLISHED:
         return []
-    experiment, whose = PUBLISHED[data.observed.task]
+    experiment, source = PUBLISHED[data.observed.task]
     return [
-        Metric(f"{p.method} (published, {whose})", p.metric, p.value, p.spread, "published")
+        Metric(f"{p.method} (published, {source})", p.metric, p.value, p.spread, "published")
         for p in printed("multiview", experiment)
     ]

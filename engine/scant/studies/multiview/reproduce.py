@@ -1,8 +1,8 @@
 """The publication's experiments (Kandemir and Hamprecht 2015, 5.1-5.3): models on equal splits.
 
-Each is run with the publication's models and settings ("as published", `published_methods`); SO2
-and cell events with ours, too: lengthscales and variances of every kernel are learned, SGP is
-variational, and SO2 is learned as ln(1 + y) (`own_methods`).
+All run with the publication's models and settings ("as published", `published_methods`). SO2 and
+cell events also run with our models (`own_methods`): lengthscales and variances of all kernels are
+learned, SGP is variational, and SO2 is learned as ln(1 + y).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from scant.studies.multiview.simulate import cell_events
 from scant.studies.multiview.simulate import so2 as so2_toy
 from scant.studies.reproduction import Experiment, Fit, Run, Runs, Score
 
-MORE = 30  # inducing inputs, of which the closed bound is the better one
-ROWS = 2000  # of each repeat; half are learned from
+MORE = 30  # a number of inducing inputs for which the closed bound is the better one
+ROWS = 2000  # rows of each repeat; half are for training
 SO2_OURS, EVENTS_OURS, SURVIVAL = "SO2, ln(1 + y)", "cell events, ours", "survival, as published"
 HALVES = "rows and halves of them"
 EVENTS_SOURCE = "simulated, stand-in for the sequences of the publication"
@@ -52,14 +52,14 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """NMSE of SO2 a day ahead and of survival times, and F1 of cell events from eight views.
 
     Args:
-        quick: Two repeats and four pairs of sequences, not 20 and 56.
-        data: A folder with `so2_beijing_standin/so2_24h_ahead.parquet`; None: simulated SO2. Both
-            stand in for the publication's, as simulated cell events and patients do.
-        fit: Not used here.
+        quick: True for two repeats and four pairs of sequences instead of 20 and 56.
+        data: Folder with `so2_beijing_standin/so2_24h_ahead.parquet`; None: simulated SO2. Both
+            replace the publication's data, as simulated cell events and patients do.
+        fit: Not used.
     """
     table, source = so2(data)
     observed = views.of(cell_events.candidates())
-    tissue = cache(published_methods.tissue)  # made by the first run that needs it
+    tissue = cache(published_methods.tissue)  # computed by the first run that needs it
     pairs = drawn_pairs(len(observed.groups), 4 if quick else None)
     repeats = 2 if quick else 20
     regressions: dict[str, Callable[..., published_methods.Scored]] = {
@@ -78,32 +78,32 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
             )
         yield Run(f"{SURVIVAL}, repeat {repeat}", partial(_survival, survival, tissue, repeat))
         if repeat < len(pairs):
-            few = pairs[repeat::repeats]
+            subset = pairs[repeat::repeats]
             for name, methods in classifiers.items():
                 experiment = Experiment(name, EVENTS_SOURCE, "pairs of sequences")
-                do = partial(_events, experiment, observed, few, methods)
-                yield Run(f"{name}, part {repeat}", do)
+                job = partial(_events, experiment, observed, subset, methods)
+                yield Run(f"{name}, part {repeat}", job)
 
 
 def compared(scores: Sequence[Score]) -> list[Score]:
-    """For every method and metric, p of a paired t-test against DFGP over the same splits."""
+    """p of a paired t-test against DFGP over the same splits, for each method and metric."""
     values: dict[tuple[Experiment, str, str], list[float]] = {}
-    for one in scores:
-        values.setdefault(one[:3], []).append(one.value)
+    for score in scores:
+        values.setdefault(score[:3], []).append(score.value)
     results = []
-    for (experiment, method, metric), of in values.items():
-        own = values[experiment, "DFGP", metric]
-        if method != "DFGP" and len(of) > 1 and of != own:
-            p = float(ttest_rel(of, own).pvalue)
+    for (experiment, method, metric), method_values in values.items():
+        dfgp_values = values[experiment, "DFGP", metric]
+        if method != "DFGP" and len(method_values) > 1 and method_values != dfgp_values:
+            p = float(ttest_rel(method_values, dfgp_values).pvalue)
             results.append(Score(experiment, method, f"p of {metric}", p))
     return results
 
 
 def so2(folder: Path | None) -> tuple[pd.DataFrame, str]:
-    """Inputs and `y`, and whose they are.
+    """Inputs and `y`, and the name of the source.
 
     Raises:
-        BadInput: The folder has no such file.
+        BadInput: The file is missing.
     """
     if folder is None:
         return so2_toy.ahead(so2_toy.hourly()), "simulated, stand-in for the SO2 set of 2006"
@@ -144,8 +144,8 @@ def _halves(table: pd.DataFrame, seed: int) -> tuple[torch.Tensor, Rows, torch.T
     """Inputs and levels of a random half of random rows, and of the other half."""
     inputs = torch.tensor(table.drop(columns="y").to_numpy(dtype=np.float64))
     y = table["y"].to_numpy(dtype=np.float64)
-    drawn = np.random.default_rng(seed).permutation(len(y))[:ROWS]
-    train, test = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
+    selected = np.random.default_rng(seed).permutation(len(y))[:ROWS]
+    train, test = selected[: len(selected) // 2], selected[len(selected) // 2 :]
     return inputs[train], y[train], inputs[test], y[test]
 
 
@@ -159,15 +159,15 @@ def regression_scores(
 ) -> published_methods.Scored:
     """Method, metric and value on a random half of random rows.
 
-    Models learn ln(1 + y): the target is skewed. Predictions are the means of y and not of its
-    logarithm, so that squared errors are fair; densities are those of the logarithm.
+    Models learn ln(1 + y), since the target is skewed. Predictions are means of y and not of its
+    logarithm, so that squared errors are fair; densities are of the logarithm.
 
     Args:
         table: Column `y`, and inputs.
-        seed: Of the draw and of the models.
-        inducing: Inducing inputs of every sparse GP. With more than the published ten, models of
-            two layers have the closed bound, and the Student-t process, which has none, is left
-            out.
+        seed: Seed of the rows and of the models.
+        inducing: Inducing inputs of each sparse GP. With more than the published ten, models of
+            two layers have the closed bound, and the Student-t process, which has no inducing
+            inputs, is left out.
     """
     x, y, new, truth = _halves(table, seed)
     results: published_methods.Scored = []
@@ -176,9 +176,9 @@ def regression_scores(
             continue
         log = torch.as_tensor(np.log1p(y))
         mean, variance = (v.numpy() for v in fit(x, log, new, inducing, seed))
-        back = np.expm1(mean + variance / 2)
+        predicted = np.expm1(mean + variance / 2)
         value = nlpd(np.log1p(truth), mean, variance)
-        results += [(method, "NMSE", nmse(truth, back)), (method, "NLPD of ln(1 + y)", value)]
+        results += [(method, "NMSE", nmse(truth, predicted)), (method, "NLPD of ln(1 + y)", value)]
     return results
 
 
@@ -186,7 +186,7 @@ def regression_scores(
 
 
 def drawn_pairs(groups: int, count: int | None) -> list[tuple[int, int]]:
-    """`count` ordered pairs of groups in random order; all for None."""
+    """Return `count` ordered pairs of groups in random order; None: all."""
     pairs = list(permutations(range(groups), 2))
     return [pairs[i] for i in np.random.default_rng(0).permutation(len(pairs))[:count]]
 
@@ -198,8 +198,8 @@ def event_scores(
 
     Args:
         observed: Classes, groups and views.
-        n_train: Number of the group that is learned from.
-        test: Number of the group that is predicted.
+        n_train: Index of the training group.
+        test: Index of the test group.
         methods: Methods by name.
     """
     rows, others = (np.flatnonzero(observed.group == group) for group in (n_train, test))
@@ -217,9 +217,9 @@ def event_scores(
 def _as_published(
     method: str, observed: MultiviewData, rows: Index, others: Index
 ) -> tuple[Rows, float]:
-    """A network with a neuron a view and the publication's settings."""
+    """A network with a neuron per view and the publication's settings."""
     training_rows, new = (
-        [torch.as_tensor(x) for x in by_view(observed, which)] for which in (rows, others)
+        [torch.as_tensor(x) for x in by_view(observed, selected)] for selected in (rows, others)
     )
     y = torch.as_tensor(observed.target[rows])
     return published_methods.event_probability(method, training_rows, y, new), 0.5

@@ -1,4 +1,4 @@
-"""How few labels will do: the multiview study trained anew on fewer groups."""
+"""Learning curve: the multiview study retrained on fewer groups."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from scant.studies.multiview.report import main
 from scant.studies.query import whole
 
 LEAST_OF_CLASS = 3
-MOST_ROWS = 600  # that are learned from at once
-TRIES = 50  # of a draw, until both classes are in it
+MOST_ROWS = 600  # maximum number of training rows
+TRIES = 50  # maximum number of draws until both classes are included
 
 
 def curve(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Main score of some methods that learn from fewer groups, patients or rows.
+    """Main score of some methods trained on fewer groups, patients or rows.
 
-    The held-out rows are the run's. More blocks of one draw hold the fewer ones of the same.
+    The held-out rows are the run's. Within a draw, smaller sets of units are nested in larger ones.
 
     Args:
         data: The run's rows.
-        query: `n`, how many blocks; `draw`, which random ones.
+        query: `n`, the number of units; `draw`, the seed of the draw.
 
     Raises:
-        BadInput: A number of blocks that there are not, or in which a class is too rare.
+        BadInput: The number of units is invalid, or a class is too rare among them.
     """
-    every = np.unique(blocks(data.observed, data.train)[1])
-    n = whole(query.get("n", len(every)), "n", 1, len(every))
+    units = np.unique(blocks(data.observed, data.train)[1])
+    n = whole(query.get("n", len(units)), "n", 1, len(units))
     train = drawn(data, n, whole(query.get("draw", 0), "draw", 0, 1000))
     transforms = ViewTransforms.at(
         data.observed, data.transforms.names, train, data.settings.n_components
@@ -46,16 +46,16 @@ def curve(data: Prepared, query: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def drawn(data: Prepared, n: int, draw: int) -> Int[np.ndarray, " m"]:
-    """The rows of some blocks, drawn at random until both classes are among them.
+    """Rows of units that are drawn at random until both classes are included.
 
     Raises:
-        BadInput: They never are.
+        BadInput: No draw has both classes.
     """
     name, block = blocks(data.observed, data.train)
-    every = np.unique(block)
+    units = np.unique(block)
     for attempt in range(TRIES):
         rng = np.random.default_rng([data.settings.seed, 55, draw, attempt])
-        train = data.train[np.isin(block, rng.permutation(every)[:n])]
+        train = data.train[np.isin(block, rng.permutation(units)[:n])]
         if len(train) > MOST_ROWS:
             train = np.sort(rng.permutation(train)[:MOST_ROWS])
         if _enough(data, train):
@@ -68,5 +68,5 @@ def drawn(data: Prepared, n: int, draw: int) -> Int[np.ndarray, " m"]:
 def _enough(data: Prepared, train: Int[np.ndarray, " m"]) -> bool:
     if data.observed.task != "classification":
         return len(train) >= 2
-    ones = int(data.observed.target[train].sum())
-    return min(ones, len(train) - ones) >= LEAST_OF_CLASS
+    n_positive = int(data.observed.target[train].sum())
+    return min(n_positive, len(train) - n_positive) >= LEAST_OF_CLASS

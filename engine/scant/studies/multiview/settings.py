@@ -17,10 +17,10 @@ MODELS = {
 }
 BOUNDS = ["auto", "published", "closed", "stochastic"]
 LAYERED = ("dfgp", "dfgp-wp")
-MOST_PROCESS = 1200  # rows up to which a Student-t process, cubic in them, is compared
-PROCESS_STEPS = 20  # of L-BFGS, of one that is compared
+MOST_PROCESS = 1200  # maximum training rows of a compared Student-t process (cubic cost)
+PROCESS_STEPS = 20  # maximum steps of L-BFGS of a Student-t process
 SHOWN = 300  # held-out rows of a snapshot
-# Of the rows or patients, to learn from; of classes with groups, one group
+# Share of rows or patients for training; with classes and groups, one group.
 PUBLISHED_SHARE = {"classification": 0.5, "regression": 0.5, "survival": 0.25}
 
 
@@ -207,7 +207,7 @@ class MultiviewSettings(SplitSettings):
             )
 
 
-# What demonstrations, quick looks and the publication's settings start from: sizes that hold.
+# Fixed sizes, the base of the demonstration, the quick preset and the publication's settings.
 FIXED = {
     "neurons": 0,
     "n_inducing": 0,

@@ -21,10 +21,10 @@ from scant.studies.query import names_in
 from scant.studies.split import EVERYTHING, TEST, evenly_spaced, marks, with_groups
 
 POINTS = {"classification": 50, "regression": 10, "survival": 10}  # published: 10
-WIDTHS = {"classification": 4.0, "regression": 1.0, "survival": 1.0}  # neurons' start
-MOST_SKEW = 1.0  # of values that are learned as they are
-TRIES = 200  # of a random split, until both classes are on both sides
-LEAST = 8  # rows to learn from
+WIDTHS = {"classification": 4.0, "regression": 1.0, "survival": 1.0}  # initial lengthscales
+MOST_SKEW = 1.0  # maximum skewness of values that are learned without logarithm
+TRIES = 200  # maximum number of random splits until both sides have both classes
+LEAST = 8  # minimum number of training rows
 SCORE = {"classification": "F1", "regression": "NMSE", "survival": "NMSE by patient (log time)"}
 AVERAGED = {
     "classification": "SVM, averaged kernels",
@@ -34,7 +34,7 @@ AVERAGED = {
 
 
 def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
-    """The settings with choices by task and table in place of `auto` and 0.
+    """Replace `auto` and 0 in the settings by values for the task and table.
 
     Raises:
         BadInput: The model, or the logarithm, does not suit the task.
@@ -46,11 +46,15 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
             "dfgp, dfgp-wp or sgp."
         )
     values = s.values() | {"task": observed.task}
-    for name in ("neurons", "n_inducing", "n_components"):  # of a model made without its table
+    for name in (
+        "neurons",
+        "n_inducing",
+        "n_components",
+    ):  # models that are created without their table
         values[name] = set_or(values[name], 0)
     if s.bound == "auto":
-        late = observed.task == "survival" and s.model in LAYERED
-        values["bound"] = "stochastic" if late else "published"
+        learns_censored_times = observed.task == "survival" and s.model in LAYERED
+        values["bound"] = "stochastic" if learns_censored_times else "published"
     if not values["n_inducing"]:
         values["n_inducing"] = POINTS[observed.task]
     if not s.start_width:
@@ -74,12 +78,12 @@ def settled(s: MultiviewSettings, observed: MultiviewData) -> MultiviewSettings:
 
 
 def _skewed(y: Float[np.ndarray, " n"]) -> bool:
-    """Whether values are never below zero, skewed, and less so as logarithms."""
-    own = y[np.isfinite(y)]
-    if not len(own) or own.min() < 0:
+    """True if values are nonnegative, skewed, and less so as logarithms."""
+    observed = y[np.isfinite(y)]
+    if not len(observed) or observed.min() < 0:
         return False
-    tail, after = float(skew(own)), float(skew(np.log1p(own)))
-    return tail > MOST_SKEW and abs(after) < tail
+    skewness, log_skewness = float(skew(observed)), float(skew(np.log1p(observed)))
+    return skewness > MOST_SKEW and abs(log_skewness) < skewness
 
 
 def known(observed: MultiviewData) -> Int[np.ndarray, " m"]:
@@ -103,10 +107,10 @@ def split(
     repeat: int = 0,
     marked: np.ndarray | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " t"]]:
-    """Training and held-out rows; whole groups are held out where there are several.
+    """Training and held-out rows, by whole groups if there are several.
 
-    The held-out rows do not depend on `train_rows`, and the training rows of a smaller number are
-    among those of a larger one.
+    Held-out rows do not depend on `train_rows`, and smaller sets of training rows are subsets of
+    larger ones.
 
     Args:
         s: Settings.
@@ -117,8 +121,8 @@ def split(
     Raises:
         BadInput: One class cannot be on both sides, or too few training rows are left.
     """
-    own = np.unique(observed.group)
-    block = observed.group if len(own) > 1 else np.arange(len(observed))
+    groups = np.unique(observed.group)
+    block = observed.group if len(groups) > 1 else np.arange(len(observed))
     everything = s.refit == EVERYTHING
     for attempt in range(TRIES):
         if marked is not None and (marked == TEST).any():
@@ -154,47 +158,51 @@ def _chosen(
 ) -> Int[np.ndarray, " b"]:
     """Training blocks; single rows are drawn class by class.
 
-    Successive splits train on different blocks, as long as there are any.
+    Successive splits train on different blocks until all have been used.
     """
     names = np.unique(block)
-    classes, alone = observed.task == "classification", len(names) == len(observed)
-    share = s.training_share or (0.0 if classes and not alone else PUBLISHED_SHARE[observed.task])
-    parts = (
-        [np.flatnonzero(observed.target == c) for c in (0.0, 1.0)] if classes and alone else [names]
+    classes, single_rows = observed.task == "classification", len(names) == len(observed)
+    share = s.training_share or (
+        0.0 if classes and not single_rows else PUBLISHED_SHARE[observed.task]
     )
-    picked = []
+    parts = (
+        [np.flatnonzero(observed.target == c) for c in (0.0, 1.0)]
+        if classes and single_rows
+        else [names]
+    )
+    chosen = []
     for part in parts:
         count = min(max(1, round(share * len(part))), len(part) - 1)
-        turn, place = divmod(repeat, len(part) // count)
-        mixed = np.random.default_rng([s.seed, 51, turn, attempt]).permutation(part)
-        picked.append(mixed[place * count : (place + 1) * count])
-    return np.concatenate(picked)
+        cycle, position = divmod(repeat, len(part) // count)
+        shuffled = np.random.default_rng([s.seed, 51, cycle, attempt]).permutation(part)
+        chosen.append(shuffled[position * count : (position + 1) * count])
+    return np.concatenate(chosen)
 
 
 def _teaching(
     s: MultiviewSettings, observed: MultiviewData, rows: np.ndarray
 ) -> Int[np.ndarray, " m"]:
-    """Rows that the bound can train on, some without censored times."""
+    """Rows that the bound can learn from, with or without censored times."""
     return rows if learns_censored(s, observed.task) else rows[observed.event[rows]]
 
 
 def learns_censored(s: MultiviewSettings, task: str) -> bool:
-    """Whether the model learns from censored times."""
+    """True unless the model ignores censored times."""
     return task != "survival" or (s.bound == "stochastic" and s.model in LAYERED)
 
 
 def _stratified(
     rng: np.random.Generator, observed: MultiviewData, rows: np.ndarray
 ) -> Int[np.ndarray, " m"]:
-    """Rows in an order whose every prefix has the shares of both classes."""
-    mixed = rng.permutation(rows)
+    """Order rows so that each prefix has the shares of both classes."""
+    shuffled = rng.permutation(rows)
     if observed.task != "classification":
-        return mixed
-    place = np.empty(len(mixed))
+        return shuffled
+    rank = np.empty(len(shuffled))
     for c in (0.0, 1.0):
-        own = np.flatnonzero(observed.target[mixed] == c)
-        place[own] = (np.arange(len(own)) + 0.5) / max(len(own), 1)
-    return mixed[np.argsort(place, kind="stable")]
+        class_rows = np.flatnonzero(observed.target[shuffled] == c)
+        rank[class_rows] = (np.arange(len(class_rows)) + 0.5) / max(len(class_rows), 1)
+    return shuffled[np.argsort(rank, kind="stable")]
 
 
 def _both(observed: MultiviewData, rows: np.ndarray) -> bool:
@@ -202,17 +210,17 @@ def _both(observed: MultiviewData, rows: np.ndarray) -> bool:
 
 
 def views_of(s: MultiviewSettings, observed: MultiviewData) -> list[str]:
-    """The views that the settings name, in the table's order.
+    """Names of the views in the settings, in the table's order.
 
     Raises:
-        BadInput: There is no such view.
+        BadInput: A view does not exist.
     """
     names = names_in(s.views)
     return observed.only(names).names if names else list(observed.names)
 
 
 def shown(test: Int[np.ndarray, " t"]) -> Int[np.ndarray, " n"]:
-    """Held-out rows that a snapshot shows, evenly spread."""
+    """Held-out rows of a snapshot, evenly spaced."""
     return evenly_spaced(test, SHOWN)
 
 
@@ -224,14 +232,14 @@ def model_inputs(s: MultiviewSettings, observed: MultiviewData) -> Float[np.ndar
 
 
 def logs(s: MultiviewSettings, task: str) -> bool:
-    """Whether the model learns logarithms of values."""
+    """True if the model learns logarithms of values."""
     return task == "regression" and s.log_target == "yes"
 
 
 def check(s: MultiviewSettings, table: pd.DataFrame, name: str) -> None:
-    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    """Check that the study can be fitted to a table (`Entry.check`)."""
     table = with_groups(table, s.split_by)
     whole = of(table, s.task, s.positive_class, name=name)
-    places = known(whole)
-    observed = whole.take(places)
-    split(settled(s, observed), observed, marked=marks(table)[places])
+    positions = known(whole)
+    observed = whole.take(positions)
+    split(settled(s, observed), observed, marked=marks(table)[positions])

@@ -1,4 +1,4 @@
-"""Rows seen in many views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
+"""Rows with several views: cell events, pollution, survival (Kandemir & Hamprecht 2015).
 
 The study trains one model on views, or on their principal components, and averages it with
 further methods.
@@ -30,13 +30,12 @@ from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors, arrays, part
 from scant.studies.trained import TrainedStudy
 
-ROWS = "x"  # in a model's state: the rows that it has learned from, as it sees them
-KEPT = ("view", "x", "target", "event", "patient", "group")  # of the table, in the fitted model
+ROWS = "x"  # key of the training inputs in a model's state
+KEPT = ("view", "x", "target", "event", "patient", "group")  # stored arrays of the table
 
 
 class Study(TrainedStudy):
-    """One model of one target on one table (see `scant.studies.protocol.Study` for how it is
-    driven)."""
+    """One model of one target on one table (see `scant.studies.protocol.Study`)."""
 
     settings: MultiviewSettings
     data: Prepared
@@ -45,7 +44,7 @@ class Study(TrainedStudy):
 
     @property
     def scheduled(self) -> bool:  # type: ignore[override]
-        """Whether training ends at `max_steps` with a learning rate of zero."""
+        """True if training ends at `max_steps` with a learning rate of zero."""
         return rests(self.settings, self.settings.model)
 
     # --- training -------------------------------------------------------------------------------
@@ -61,20 +60,20 @@ class Study(TrainedStudy):
             self._take(best)
 
     def parameters(self) -> Tensors:
-        """The model's state, but for its rows: `start_restart` makes them anew from the table's."""
+        """Return the model's state without its rows, which `start_restart` computes again."""
         return {k: v for k, v in self.learner.state_dict().items() if k != ROWS}
 
     def _take(self, parameters: Tensors) -> None:
-        own = {k: v for k, v in self.learner.state_dict().items() if k == ROWS}
-        self.learner.load_state_dict(own | parameters)
+        training_rows = {k: v for k, v in self.learner.state_dict().items() if k == ROWS}
+        self.learner.load_state_dict(training_rows | parameters)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Everything that a page shows of the model as it is (see the catalog)."""
-        shown = rows.shown(self.data.test)
-        hidden, hidden_std = self.present.hidden(self.data.observed.x[shown])
-        predicted, std, low, high = self.present.in_table_units(self.data.observed.x[shown])
+        """Return the arrays of the model's current state (see the catalog)."""
+        visible = rows.shown(self.data.test)
+        hidden, hidden_std = self.present.hidden(self.data.observed.x[visible])
+        predicted, std, low, high = self.present.in_table_units(self.data.observed.x[visible])
         return {
-            "shown": self.data.places[shown],
+            "shown": self.data.places[visible],
             "hidden": hidden,
             "hidden_std": hidden_std,
             "influence": self.learner.influence().cpu().numpy(),
@@ -82,13 +81,13 @@ class Study(TrainedStudy):
             "predicted_std": std,
             "predicted_low": low,
             "predicted_high": high,
-            "truth": self.data.observed.target[shown],
+            "truth": self.data.observed.target[visible],
             **self.present.lives(),
         }
 
     @property
     def present(self) -> FittedMultiview:
-        """The model at its present state."""
+        """The model in its current state."""
         return FittedMultiview(self.data, self.learner, self.average)
 
     # --- afterwards -----------------------------------------------------------------------------
@@ -101,8 +100,8 @@ class Study(TrainedStudy):
             self.average = self.earlier.average and self.earlier.average.of(self.data)
         elif self.settings.stack:
             deadline = self.deadline.share(AVERAGE_SHARE)
-            own = self.data.train, self.data.transforms
-            self.average = Average.fit(self.data, *own, deadline)
+            arguments = self.data.train, self.data.transforms
+            self.average = Average.fit(self.data, *arguments, deadline)
         return self._report(partial(write_report, self.present, self.snapshot(), score))
 
     def comparison(self, report: Report) -> Comparison | None:
@@ -114,8 +113,12 @@ class Study(TrainedStudy):
         tensors = {f"model.{k}": v for k, v in self.parameters().items()}
         tensors |= {f"looks.{k}": v for k, v in self.data.transforms.tensors().items()}
         tensors |= {f"rows.{k}": torch.tensor(getattr(self.data.observed, k)) for k in KEPT}
-        own = {"learnt": self.data.train, "test": self.data.test, "places": self.data.places}
-        tensors |= {f"rows.{k}": torch.as_tensor(v) for k, v in own.items()}
+        index_arrays = {
+            "learnt": self.data.train,
+            "test": self.data.test,
+            "places": self.data.places,
+        }
+        tensors |= {f"rows.{k}": torch.as_tensor(v) for k, v in index_arrays.items()}
         names = {"patients": self.data.observed.patients, "groups": self.data.observed.groups}
         stack = {"stack": self.average.meta()} if self.average else {}
         return tensors, {"words": self.metadata, **names, **stack}
@@ -129,7 +132,7 @@ class Study(TrainedStudy):
         device: torch.device,
     ) -> Study:
         metadata, model = meta["words"], part(tensors, "model.")
-        kept = arrays(tensors, "rows.")
+        stored = arrays(tensors, "rows.")
         observed = MultiviewData(
             task=metadata["task"],
             names=metadata["views"],
@@ -137,12 +140,12 @@ class Study(TrainedStudy):
             classes=metadata["classes"],
             patients=meta["patients"],
             groups=meta["groups"],
-            **{k: kept[k] for k in KEPT},
+            **{k: stored[k] for k in KEPT},
         )
         settings = rows.settled(as_kept(settings, model), observed)
         transforms = ViewTransforms.from_tensors(metadata["looked"], part(tensors, "looks."))
-        train, test, places = kept["learnt"], kept["test"], kept["places"]
-        data = Prepared(settings, metadata, observed, train, test, places, transforms, device)
+        train, test, positions = stored["learnt"], stored["test"], stored["places"]
+        data = Prepared(settings, metadata, observed, train, test, positions, transforms, device)
         study = cls(settings, None, device, data)
         study.start_restart(0, 0, model)
         study.average = Average.from_meta(study.data, meta.get("stack"))
@@ -155,45 +158,47 @@ class Study(TrainedStudy):
         return list(self.data.observed.features)
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
-        own = MODELS[self.settings.model]
-        parts = (
-            f"Hidden neurons, their influence and scores with views removed are those of {own} "
+        """Return the methods that predict, and their limits (`scant.events.Report.limits`)."""
+        model = MODELS[self.settings.model]
+        neurons = (
+            f"Hidden neurons, their influence and scores with views removed are those of {model} "
             "alone."
         )
         if self.average is None:
-            return (describe(None, own),)
-        return describe(self.average.ensemble, own), parts
+            return (describe(None, model),)
+        return describe(self.average.ensemble, model), neurons
 
     @property
     def together(self) -> str:
-        """A patient's rows are averaged."""
+        """Column of rows to predict together."""
         return "patient" if self.data.observed.task == "survival" else ""
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with predictions (see `explore.predictions`).
+        """Return the table with predictions (see `explore.predictions`).
 
         Raises:
-            BadInput: A column is absent that was learned from.
+            BadInput: A column of the training table is absent.
         """
         from scant.studies.multiview.explore import predictions
 
         return predictions(self.present, table)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
-        """Answers "views", "row", "patient" and "scarcity" (see the catalog)."""
+        """Answer the queries "views", "row", "patient" and "scarcity" (see the catalog)."""
         from scant.studies.multiview.explore import answer
 
         return answer(self.present, question, query)
 
 
 def as_kept(settings: MultiviewSettings, model: Tensors) -> MultiviewSettings:
-    """Settings with the stored model's number of inducing points in place of `auto` or 0.
+    """Replace `auto` or 0 by the stored model's number of inducing points.
 
     The meaning of `auto` may change between versions; a stored run must not.
     """
-    own = [v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))]
-    if settings.n_inducing not in (0, AUTO) or not own:
+    inducing_counts = [
+        v.shape[-2] for k, v in model.items() if k.endswith((".inducing", "inducing_points"))
+    ]
+    if settings.n_inducing not in (0, AUTO) or not inducing_counts:
         return settings
-    return type(settings)(**settings.values() | {"n_inducing": own[0]})
+    return type(settings)(**settings.values() | {"n_inducing": inducing_counts[0]})

@@ -15,19 +15,19 @@ from scipy.stats import CensoredData, chi2, ecdf, logrank, norm
 from scant import metrics
 from scant.studies.multiview.data import MultiviewData
 
-TIMES = 120  # of a curve
+TIMES = 120  # points of a curve
 
 
 @dataclass(frozen=True)
 class Patients:
-    """Patients as a study knows and predicts them, in order of their first row.
+    """Observed and predicted times of patients, in order of their first row.
 
     Attributes:
         number: Index into the table's patients.
-        time: How long each is known to have lived.
-        event: Whether he died then.
+        time: Observed time.
+        event: True for a death, False if censored.
         mean: Predicted mean of the log time.
-        std: Its predicted deviation.
+        std: Predicted standard deviation of the log time.
     """
 
     number: Int[np.ndarray, " p"]
@@ -37,7 +37,7 @@ class Patients:
     std: Float[np.ndarray, " p"]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As the catalog names them."""
+        """Arrays by catalog name."""
         return {
             "patient_time": self.time,
             "patient_event": self.event.astype(np.int64),
@@ -54,20 +54,20 @@ def patients(
     mean: Float[np.ndarray, " n"],
     variance: Float[np.ndarray, " n"],
 ) -> Patients:
-    """Averages over each patient's rows of the predicted log time (Kandemir 2015, section 5.2).
+    """Average the predicted log time over each patient's rows (Kandemir 2015, section 5.2).
 
-    The variance is averaged too and not divided by the rows: what a patient's tissue does not show
-    of him, none of his rows does.
+    The variance is averaged and not divided by the number of rows: a patient's rows share the same
+    unobserved causes.
 
     Args:
         observed: The table.
-        rows: Which of its rows are predicted.
-        mean: Of the log time, at these rows.
-        variance: Likewise, noise included.
+        rows: Predicted rows of the table.
+        mean: Mean of the log time at these rows.
+        variance: Variance of the log time, including noise.
     """
     number = np.array(list(dict.fromkeys(observed.patient[rows].tolist())), dtype=np.int64)
-    place = {p: i for i, p in enumerate(number.tolist())}
-    owner = np.array([place[p] for p in observed.patient[rows].tolist()], dtype=np.int64)
+    index_of = {p: i for i, p in enumerate(number.tolist())}
+    owner = np.array([index_of[p] for p in observed.patient[rows].tolist()], dtype=np.int64)
     count = np.bincount(owner, minlength=len(number))
     first = np.unique(owner, return_index=True)[1] if len(rows) else owner
     return Patients(
@@ -80,23 +80,23 @@ def patients(
 
 
 def curves(cohort: Patients) -> dict[str, np.ndarray]:
-    """Survival curves of the truth, of the predicted times, and as the predictions expect them."""
+    """Survival curves of observed and predicted times, and the mean survival function."""
     if not len(cohort.time):
         return no_curves()
     last = max(float(cohort.time.max()), float(np.exp(cohort.mean).max()))
     grid = np.linspace(0, 1.02 * last, TIMES)
     z = (np.log(np.maximum(grid, 1e-12))[:, None] - cohort.mean) / cohort.std
-    own = np.ones(len(cohort.mean), dtype=bool)
+    all_died = np.ones(len(cohort.mean), dtype=bool)
     return {
         "km_time": grid,
         "km_true": kaplan_meier(cohort.time, cohort.event, grid),
-        "km_predicted": kaplan_meier(np.exp(cohort.mean), own, grid)[0],
+        "km_predicted": kaplan_meier(np.exp(cohort.mean), all_died, grid)[0],
         "km_expected": norm.sf(z).mean(1),
     }
 
 
 def no_curves() -> dict[str, np.ndarray]:
-    """What stands in place of curves where no survival is learned."""
+    """Empty arrays in place of curves, for other tasks."""
     return {
         "km_time": np.empty(0),
         "km_true": np.empty((3, 0)),
@@ -106,7 +106,7 @@ def no_curves() -> dict[str, np.ndarray]:
 
 
 def nobody() -> dict[str, np.ndarray]:
-    """What stands in place of patients likewise."""
+    """Empty arrays in place of patients, for other tasks."""
     names = ("time", "event", "pred", "std", "low", "high")
     return {f"patient_{name}": np.empty(0) for name in names}
 
@@ -114,30 +114,30 @@ def nobody() -> dict[str, np.ndarray]:
 def kaplan_meier(
     time: Float[np.ndarray, " p"], event: Bool[np.ndarray, " p"], grid: Float[np.ndarray, " t"]
 ) -> Float[np.ndarray, "3 t"]:
-    """The Kaplan-Meier estimate of survival beyond each time, and its 95% interval.
+    """Kaplan-Meier estimate of survival beyond each time, and its 95% interval.
 
-    The interval is that of log(-log S) (Greenwood); where nobody has died yet it is 1 to 1, and
-    where everybody has it is kept as it last was.
+    The interval is that of log(-log S) (Greenwood). It is 1 to 1 before the first death, and
+    constant after the last one if everybody has died.
     """
     if not event.any():
         return np.ones((3, len(grid)))
     result = ecdf(CensoredData.right_censored(time, ~event)).sf
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # undefined at 0 and 1, as said above
-        ends = result.confidence_interval(0.95, method="log-log")
+        warnings.simplefilter("ignore", RuntimeWarning)  # undefined at 0 and 1, see above
+        limits = result.confidence_interval(0.95, method="log-log")
     rows = [result.probabilities]
-    for end in (ends.low.probabilities, ends.high.probabilities):
+    for end in (limits.low.probabilities, limits.high.probabilities):
         filled = np.array(end)
         filled[(result.probabilities >= 1) & np.isnan(filled)] = 1.0
         for i in np.flatnonzero(np.isnan(filled)):
             filled[i] = filled[i - 1] if i else result.probabilities[i]
         rows.append(filled)
-    at = np.searchsorted(result.quantiles, grid, side="right")
-    return np.stack([np.concatenate([[1.0], row])[at] for row in rows])
+    index = np.searchsorted(result.quantiles, grid, side="right")
+    return np.stack([np.concatenate([[1.0], row])[index] for row in rows])
 
 
 def log_rank(cohort: Patients) -> float:
-    """p of the log-rank test that predicted times and the true ones, censored, are alike."""
+    """p of the log-rank test for equal distributions of predicted and observed times."""
     if not cohort.event.any():
         return float("nan")
     true = CensoredData.right_censored(cohort.time, ~cohort.event)
@@ -147,21 +147,21 @@ def log_rank(cohort: Patients) -> float:
 def calibrated(cohort: Patients, bins: int = 5) -> float:
     """p of the test that predicted survival at the times of death is uniform (D-calibration).
 
-    A patient last seen alive counts in the bins that his death may still fall into, each by its
-    probability (Haider et al. 2020, Journal of Machine Learning Research 21:85). NaN where nobody
+    A censored patient counts in all bins of possible later deaths, in proportion to their
+    probability (Haider et al. 2020, Journal of Machine Learning Research 21:85). NaN if nobody
     died.
 
     Args:
-        cohort: Patients, with the deviation of each one's log time.
-        bins: Of the probability; the chi-square statistic has one degree of freedom fewer.
+        cohort: Patients.
+        bins: Number of bins; the chi-square statistic has one degree of freedom fewer.
     """
     if not cohort.event.any():
         return float("nan")
     z = (np.log(cohort.time) - cohort.mean) / cohort.std
     s = np.clip(norm.sf(z), 1e-12, 1.0)
     low, width = np.arange(bins) / bins, 1 / bins
-    inside = np.clip(s[:, None] - low, 0.0, width)  # of each bin, what is below s
+    below = np.clip(s[:, None] - low, 0.0, width)  # part of each bin below s
     died = (s[:, None] > low) & (s[:, None] <= low + width + 1e-12)
-    share = np.where(cohort.event[:, None], died / died.sum(1, keepdims=True), inside / s[:, None])
+    share = np.where(cohort.event[:, None], died / died.sum(1, keepdims=True), below / s[:, None])
     expected = len(s) / bins
     return float(chi2.sf(((share.sum(0) - expected) ** 2 / expected).sum(), bins - 1))

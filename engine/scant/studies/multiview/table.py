@@ -1,11 +1,11 @@
-"""Tables whose features come in views, of rows with a class, a value or a time of survival.
+"""Tables with features in several views, and a class, a value or a survival time per row.
 
-A column `<view>.<feature>` belongs to a view of the row: its colors, its texture, its state before.
-Columns without a dot are the view "features". Images in a ZIP archive have views of their own
-(`scant.tables.images.image_views`). The target is one of three: `label` (classes), `y` (a
-value), or `time` until death, with `event` 1 where the patient died then and 0 where the time is
-censored; rows of one `patient` share their time. `TABLE` lists the columns, so that the common
-reader checks a file cell by cell; `of` converts its table to arrays.
+A column `<view>.<feature>` belongs to a view of the row: its colors, its texture, its earlier
+state. Columns without a dot are the view "features". Images in a ZIP archive have views of their
+own (`scant.tables.images.image_views`). The target is one of three: `label` (classes), `y` (a
+value), or `time` until death, with `event` 1 if the patient died then and 0 if the time is
+censored; rows of one `patient` share their time. `TABLE` is the schema by which the common reader
+checks files; `of` converts tables to arrays.
 """
 
 from __future__ import annotations
@@ -120,44 +120,44 @@ def of(
     """Convert a table, such as `read_table(file, TABLE).frame`, to arrays.
 
     Args:
-        frame: Columns as in `TABLE`; all but the features may be absent where `features` are given.
+        frame: Columns as in `TABLE`; with `features`, all other columns are optional.
         task: The task; "auto": by the target column of the table.
         positive: The positive class, or several with commas; "": the rarer of two.
-        features: The columns a model was trained on, for rows to predict. None: those of the table.
-        classes: Names of the classes of such a model.
+        features: Columns of the training table, for rows to predict. None: those of the table.
+        classes: Class names of the trained model.
         name: Name of the table for messages.
-        rows: Row numbers for messages; counted from 0 where None.
+        rows: Row numbers for messages; None: counted from 0.
 
     Raises:
         BadInput: A column is absent, targets are ambiguous, a cell is no finite number, or rows of
             one patient have different times.
     """
-    at = np.arange(len(frame)) if rows is None else np.asarray(rows)
-    chosen = _task(frame, task, name) if features is None else task
+    row_numbers = np.arange(len(frame)) if rows is None else np.asarray(rows)
+    task_name = _task(frame, task, name) if features is None else task
     columns, names, view = _views(frame, features, name)
     patient, patients = _names(frame, "patient")
-    group, groups = (patient, patients) if chosen == "survival" else _names(frame, "group")
+    group, groups = (patient, patients) if task_name == "survival" else _names(frame, "group")
     if features is not None:
-        target, own = np.full(len(frame), np.nan), list(classes or [])
+        target, class_names = np.full(len(frame), np.nan), list(classes or [])
     else:
-        target, own = _target(frame, chosen, positive, name)
-    made = MultiviewData(
-        task=chosen,
+        target, class_names = _target(frame, task_name, positive, name)
+    data = MultiviewData(
+        task=task_name,
         names=names,
         features=columns,
         view=view,
-        x=finite(frame, columns, name, at),
+        x=finite(frame, columns, name, row_numbers),
         target=target,
-        classes=own,
+        classes=class_names,
         event=_events(frame),
         patient=patient,
         patients=patients,
         group=group,
         groups=groups,
     )
-    if chosen == "survival" and features is None:
-        _agree(made, name, at)
-    return made
+    if task_name == "survival" and features is None:
+        _agree(data, name, row_numbers)
+    return data
 
 
 def _task(frame: pd.DataFrame, task: str, name: str) -> str:
@@ -190,15 +190,15 @@ def _views(
     frame: pd.DataFrame, features: Sequence[str] | None, name: str
 ) -> tuple[list[str], list[str], Int[np.ndarray, " f"]]:
     """Columns view by view, names of the views, and the view of each column."""
-    own = {c.name for c in TABLE.columns}
-    columns = list(features or [c for c in map(str, frame.columns) if c not in own])
+    reserved = {c.name for c in TABLE.columns}
+    columns = list(features or [c for c in map(str, frame.columns) if c not in reserved])
     if not columns:
         raise BadInput(f"{name} has no feature column; name some <view>.<feature>.")
     pieces = [origin(c).partition(".") for c in columns]
-    before = [b for b, _, after in pieces if b and after]
-    # One column such as pm2.5 has a decimal point in its name, and is no view.
+    views = [b for b, _, after in pieces if b and after]
+    # A single column such as pm2.5 has a decimal point in its name and belongs to no view.
     observed = [
-        b if b and after and not (after.isdigit() and before.count(b) == 1) else ALONE
+        b if b and after and not (after.isdigit() and views.count(b) == 1) else ALONE
         for b, _, after in pieces
     ]
     names = list(dict.fromkeys(observed))
@@ -226,33 +226,33 @@ def _target(
             f"{name}, column 'label': there is only one class, {next(iter(count), '')!r}; two are "
             "needed."
         )
-    named = names_in(positive)
-    unknown = [w for w in named if w not in count]
+    positive_classes = names_in(positive)
+    unknown = [w for w in positive_classes if w not in count]
     if unknown:
         raise BadInput(
             f"Setting 'positive_class' names {unknown[0]!r}, but the classes are "
             f"{listed(list(count))}; name some of these."
         )
-    if not named and len(count) > 2:
+    if not positive_classes and len(count) > 2:
         raise BadInput(
             f"{name}, column 'label': there are {len(count)} classes ({listed(list(count))}), and "
             "the model separates two; name the positive one, or several with commas, in the "
             "setting 'positive_class', or take the page Mitosis, which learns more classes."
         )
-    # Of two classes of equal frequency the second is positive, as 1 comes after 0.
-    own = named or [min(reversed(list(count)), key=lambda w: count[w])]
-    others = [w for w in count if w not in own]
+    # If two classes are equally frequent, the second is positive, as 1 comes after 0.
+    positive_names = positive_classes or [min(reversed(list(count)), key=lambda w: count[w])]
+    others = [w for w in count if w not in positive_names]
     if not others:
         raise BadInput("Setting 'positive_class' names all classes; leave at least one out.")
-    target = np.array([np.nan if w is None else float(w in own) for w in labels])
-    return target, [others[0] if len(others) == 1 else "others", " or ".join(own)]
+    target = np.array([np.nan if w is None else float(w in positive_names) for w in labels])
+    return target, [others[0] if len(others) == 1 else "others", " or ".join(positive_names)]
 
 
 def _events(frame: pd.DataFrame) -> Bool[np.ndarray, " n"]:
     if "event" not in frame:
         return np.ones(len(frame), dtype=bool)
     cells = ["1" if pd.isna(v) else str(v) for v in frame["event"]]
-    return np.array([word in ("1", "1.0", "True") for word in cells], dtype=bool)
+    return np.array([cell in ("1", "1.0", "True") for cell in cells], dtype=bool)
 
 
 def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], list[str]]:
@@ -263,7 +263,7 @@ def _names(frame: pd.DataFrame, column: str) -> tuple[Int[np.ndarray, " n"], lis
     return number, names.tolist()
 
 
-def _agree(observed: MultiviewData, name: str, at: np.ndarray) -> None:
+def _agree(observed: MultiviewData, name: str, row_numbers: np.ndarray) -> None:
     """Check that all rows of a patient have the same time and event."""
     first = np.unique(observed.patient, return_index=True)[1][observed.patient]
     time, event = observed.target, observed.event
@@ -272,6 +272,7 @@ def _agree(observed: MultiviewData, name: str, at: np.ndarray) -> None:
     if len(wrong):
         i, j = first[wrong[0]], wrong[0]
         raise BadInput(
-            f"{name}, row {at[j]}: patient {observed.patients[observed.patient[i]]!r} has another "
-            f"time or event here than in row {at[i]}; give each patient one time and one event."
+            f"{name}, row {row_numbers[j]}: patient {observed.patients[observed.patient[i]]!r} has "
+            f"another time or event here than in row {row_numbers[i]}; give each patient one time "
+            "and one event."
         )

@@ -1,8 +1,8 @@
 """Correlations of classes, from the factors of the matrices B_q = A_q A_q'.
 
-No B_q is ever whole: of 1,623 classes each would take 21 MB. Each factor comes scaled by the
-prior deviation of its latent function, so that matrices of different q are on one scale: an entry
-of B_q is then what q adds to the prior covariance of two classes at a typical input.
+B_q of all classes is never formed: with 1,623 classes each would take 21 MB. Factors are scaled by
+the prior deviation of their latent function, so that matrices of different q are on one scale: an
+entry of B_q is the part of q in the prior covariance of two classes at a typical input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Factors = Float[np.ndarray, "q c r"]
 
 
 def largest(factors: Factors, count: int = DIAGRAMS) -> Int[np.ndarray, " k"]:
-    """The latent functions with the largest share of the prior variance, the largest first."""
+    """Latent functions with the largest shares of the prior variance, the largest first."""
     return np.argsort(-np.square(factors).sum((1, 2)), kind="stable")[:count]
 
 
@@ -38,12 +38,12 @@ def correlation(factors: Factors) -> Float[np.ndarray, "c c"]:
 
 
 def alike(correlation: Float[np.ndarray, "c c"]) -> Int[np.ndarray, " c"]:
-    """An order in which classes that correlate stand together (average linkage)."""
+    """Order of classes that groups correlated ones (average linkage)."""
     if len(correlation) < 3:
         return np.arange(len(correlation))
-    apart = np.maximum(1.0 - (correlation + correlation.T) / 2, 0.0)
-    np.fill_diagonal(apart, 0.0)
-    distance = squareform(apart, checks=False)
+    dissimilarity = np.maximum(1.0 - (correlation + correlation.T) / 2, 0.0)
+    np.fill_diagonal(dissimilarity, 0.0)
+    distance = squareform(dissimilarity, checks=False)
     tree = optimal_leaf_ordering(linkage(distance, "average"), distance)
     return np.asarray(leaves_list(tree), dtype=np.int64)
 
@@ -54,22 +54,22 @@ def between_outputs(
     """Mean absolute entry of the blocks of two outputs, over latent functions (3.42-3.43).
 
     Args:
-        factors: Of all classes, those of an output side by side.
-        sizes: C_d.
-        latent: Which functions; None: all, the global absolute coregionalization matrix.
+        factors: Factors of all classes, grouped by output.
+        sizes: Numbers of classes C_d.
+        latent: Functions to average; None: all, the global absolute coregionalization matrix.
     """
     starts = np.cumsum([0, *sizes])[:-1]
-    numbers = range(len(factors)) if latent is None else latent.tolist()
+    functions = range(len(factors)) if latent is None else latent.tolist()
     total = np.zeros((len(sizes), len(sizes)))
-    for a in (factors[q] for q in numbers):
+    for a in (factors[q] for q in functions):
         if a.shape[1] == 1:  # |a_c a_c'| = |a_c| |a_c'|
             mean = np.add.reduceat(np.abs(a[:, 0]), starts) / sizes
             total += np.outer(mean, mean)
             continue
         for d, (start, size) in enumerate(zip(starts, sizes)):
-            own = a[start : start + size]
-            if not own.any():
+            block = a[start : start + size]
+            if not block.any():
                 continue
-            rows = np.abs(own @ a.T).mean(0)
+            rows = np.abs(block @ a.T).mean(0)
             total[d] += np.add.reduceat(rows, starts) / sizes
-    return total / max(len(numbers), 1)
+    return total / max(len(functions), 1)

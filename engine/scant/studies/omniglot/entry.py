@@ -31,7 +31,7 @@ _MODEL = array_specs("""
     examples_predicted (s) [1] their predicted classes
     examples_p (s) [probability] of the predicted class
 """)
-_DRAWN = array_specs("""
+_RESPONSE = array_specs("""
     p (c) [probability] of every class within its output
     map (h w) [nats] what each patch adds to the mean of the class in question; empty where there
         are no patches
@@ -114,8 +114,8 @@ ENTRY = Entry(
     ),
     predicted=of_classes(),
     explore={
-        "draw": _DRAWN,
-        "response": _DRAWN,
+        "draw": _RESPONSE,
+        "response": _RESPONSE,
         "block": array_specs("""
             matrix (c c) [1] B_q of the classes asked for, or the mean of its absolute values by
                 output where they are too many

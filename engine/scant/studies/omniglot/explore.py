@@ -28,10 +28,10 @@ TOP = 3  # most probable classes of each output that come with an image
 
 
 def answer(fitted: FittedOmniglot, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays that the catalog promises for `question`.
+    """Return the arrays of the catalog for `question`.
 
     Raises:
-        BadInput: A question that this study does not know, or words in it that it does not.
+        BadInput: The question, or a value in its query, is unknown.
     """
     data = fitted.data
     if question == "draw":
@@ -49,28 +49,28 @@ def answer(fitted: FittedOmniglot, question: str, query: dict[str, Any]) -> dict
 
 
 def drawn(data: Prepared, pixels: Any) -> Float[np.ndarray, " v"]:
-    """The image that a person drew.
+    """Image drawn by the user.
 
     Args:
-        data: The run's rows.
-        pixels: Ink in [0, 1], row by row: numbers, or a text of them with commas, or base64 of
-            bytes from 0 to 255.
+        data: Rows of the run.
+        pixels: Ink in [0, 1], row by row: numbers, text of numbers with commas, or base64 of bytes
+            from 0 to 255.
 
     Raises:
-        BadInput: The model has learned no images, or these are no pixels of one.
+        BadInput: The model was not trained on images, or the pixels do not fit its images.
     """
     if data.image is None:
         raise BadInput("This model was not trained on images, so there is nothing to draw.")
     count = data.image[0] * data.image[1]
-    why = f"the model's images have {data.image[1]} x {data.image[0]} = {count:,}"
-    values = numbers(pixels, "pixels", count, why, shades=rows.SHADES)
+    reason = f"the model's images have {data.image[1]} x {data.image[0]} = {count:,}"
+    values = numbers(pixels, "pixels", count, reason, shades=rows.SHADES)
     return rows.shaded(data.settings, values)
 
 
 def respond(
     fitted: FittedOmniglot, x: Float[np.ndarray, " v"], query: dict[str, Any]
 ) -> dict[str, Any]:
-    """Probabilities of every class within its output, and what each patch adds to one of them."""
+    """Probabilities of all classes within their outputs, and a map of patches for one class."""
     data = fitted.data
     count = len(data.sizes)
     p = fitted.of_features(np.tile(x, (count, 1)), np.arange(count)).probabilities
@@ -89,7 +89,7 @@ def respond(
 
 
 def _class(data: Prepared, query: dict[str, Any], p: Float[np.ndarray, "d c"]) -> tuple[int, int]:
-    """Output and label in question: as asked (`label`, or `output/label`), or the most probable."""
+    """Output and label of the query (`label`, or `output/label`), or the most probable."""
     observed = data.observed
     label, output = str(query.get("label") or ""), str(query.get("output") or "")
     if not output and "/" in label:
@@ -108,7 +108,7 @@ def _class(data: Prepared, query: dict[str, Any], p: Float[np.ndarray, "d c"]) -
 
 
 def _top(data: Prepared, p: Float[np.ndarray, "d c"]) -> tuple[np.ndarray, np.ndarray]:
-    """The most probable classes of each output, and a learned image of each."""
+    """The most probable classes of each output, and a training image of each."""
     observed, shape = data.observed, data.image or (0, 0)
     top = np.full((len(data.sizes), TOP), -1)
     images = np.zeros((*top.shape, *shape))
@@ -125,11 +125,11 @@ def _top(data: Prepared, p: Float[np.ndarray, "d c"]) -> tuple[np.ndarray, np.nd
 def block(fitted: FittedOmniglot, query: dict[str, Any]) -> dict[str, np.ndarray]:
     """One coregionalization matrix among the classes of some outputs."""
     data = fitted.data
-    named = names_in(query.get("outputs", "") or data.observed.outputs)
-    lost = [name for name in named if name not in data.observed.outputs]
+    names = names_in(query.get("outputs", "") or data.observed.outputs)
+    lost = [name for name in names if name not in data.observed.outputs]
     if lost:
         raise BadInput(f"There is no output {lost[0]!r}; there is {listed(data.observed.outputs)}.")
-    outputs = np.array([data.observed.outputs.index(name) for name in dict.fromkeys(named)])
+    outputs = np.array([data.observed.outputs.index(name) for name in dict.fromkeys(names)])
     factors = fitted.factors()
     q = whole(query.get("latent", 0), "latent", 0, len(factors) - 1)
     classes = np.concatenate(
@@ -143,79 +143,81 @@ def block(fitted: FittedOmniglot, query: dict[str, Any]) -> dict[str, np.ndarray
 
 
 def shots(fitted: FittedOmniglot, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Accuracy with k examples of each class, by the model trained anew and by the nearest.
+    """Accuracy with k examples of each class, of the retrained model and of nearest neighbors.
 
-    The kernel and its inducing points are the run's; what knows labels begins afresh.
+    Kernel and inducing points are the run's; parameters that depend on labels are retrained.
 
     Raises:
-        BadInput: No row is held out, or k is no such number.
+        BadInput: No row is held out, or k is out of range.
     """
     data = fitted.data
-    most = int(data.metadata["shots_most"])
-    k = whole(query.get("k", query.get("shots", 1)), "k", 1, most)
+    max_shots = int(data.metadata["shots_most"])
+    k = whole(query.get("k", query.get("shots", 1)), "k", 1, max_shots)
     if not len(data.test):
         raise BadInput("No row is held out, so there is nothing to score; set 'test_share'.")
-    few = rows.few(data.settings, data.observed, data.test, k)
-    asked_of = rows.some(data.test, data.observed.output[data.test], models.SHOT_ROWS)
-    which = np.concatenate([few, asked_of])
-    at = torch.as_tensor(which).to(data.device)
+    train = rows.few(data.settings, data.observed, data.test, k)
+    scored = rows.some(data.test, data.observed.output[data.test], models.SHOT_ROWS)
+    used = np.concatenate([train, scored])
+    at = torch.as_tensor(used).to(data.device)
     p = models.with_fewer(
         fitted.model,
         data.settings,
         fitted.model.kernel.prepare(data.x[at]),
         data.output[at],
         data.label[at],
-        len(few),
-    )[len(few) :]
-    first = data.observed.offset[data.observed.output[asked_of]]
-    own = first + p.cpu().numpy().argmax(1)
-    nearest = NEAREST.predict(problem_of(data, few, asked_of)).point
+        len(train),
+    )[len(train) :]
+    first = data.observed.offset[data.observed.output[scored]]
+    predicted = first + p.cpu().numpy().argmax(1)
+    nearest = NEAREST.predict(problem_of(data, train, scored)).point
     return {
         "shots": np.array([k]),
-        "accuracy": rows.accuracy(data.observed, asked_of, own),
-        "nearest": rows.accuracy(data.observed, asked_of, nearest),
+        "accuracy": rows.accuracy(data.observed, scored, predicted),
+        "nearest": rows.accuracy(data.observed, scored, nearest),
     }
 
 
 def predictions(fitted: FittedOmniglot, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with predictions (see `Study.predict`)."""
+    """Return the table with predictions (see `Study.predict`)."""
     data = fitted.data
     pixels = data.image is not None
-    given = checked(table, () if pixels else data.observed.features)
-    given = checked(given, columns_of(given)) if pixels else given
-    query = rows_to_predict(data, given)
-    told = fitted.of_features(query.x, query.output)
-    p = told.probabilities
-    assert told.information is not None, "the model gives it"
+    checked_table = checked(table, () if pixels else data.observed.features)
+    checked_table = checked(checked_table, columns_of(checked_table)) if pixels else checked_table
+    query = rows_to_predict(data, checked_table)
+    prediction = fitted.of_features(query.x, query.output)
+    p = prediction.probabilities
+    assert prediction.information is not None, "the model gives it"
     best = p.argmax(1)
-    each: dict[str, np.ndarray] = {}
+    probabilities: dict[str, np.ndarray] = {}
     if data.sizes.sum() <= MOST_COLUMNS:
         for d, names in enumerate(query.classes):
-            own = np.where((query.output == d)[:, None], p[:, : len(names)], np.nan)
-            each |= {f"{query.outputs[d]}/{label}": own[:, i] for i, label in enumerate(names)}
+            values = np.where((query.output == d)[:, None], p[:, : len(names)], np.nan)
+            probabilities |= {
+                f"{query.outputs[d]}/{label}": values[:, i] for i, label in enumerate(names)
+            }
     names = [query.classes[d][c] for d, c in zip(query.output, best)]
     outside = data.region.outside(query.x).astype(np.int64)
     return with_classes(
-        table, names, p[np.arange(len(p)), best], each,
-        entropy=told.entropy, information=told.information, outside=outside,
+        table, names, p[np.arange(len(p)), best], probabilities,
+        entropy=prediction.entropy, information=prediction.information, outside=outside,
     )  # fmt: skip
 
 
 def rows_to_predict(data: Prepared, table: pd.DataFrame) -> Characters:
-    """A table's rows as the model has learned its own.
+    """Rows of a table, prepared like the training rows.
 
     Raises:
-        BadInput: A column is absent, an output was not trained on, images are of another shape.
+        BadInput: A column is absent, an output was not trained on, images have another shape.
     """
     observed = data.observed
-    own = columns_of(table) if data.image is not None else observed.features
-    query = of(table, observed.outputs, observed.classes, own, **words(table))
+    columns = columns_of(table) if data.image is not None else observed.features
+    query = of(table, observed.outputs, observed.classes, columns, **words(table))
     if data.image is None:
         return query
     x = images(
         data.settings,
         data.image,
-        len(own) if query.pixels else 0,
+        len(columns) if query.pixels else 0,
         lambda shape: rows.model_inputs(data.settings, query.x, shape),
     )
     return Characters(query.outputs, query.classes, query.output, query.label, x, observed.features)

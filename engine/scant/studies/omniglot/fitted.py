@@ -1,4 +1,4 @@
-"""A model that has learned from the rows of a table: what reports and answers are made from."""
+"""A fitted model of the rows of a table, for reports and queries."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class FittedOmniglot:
 
     Attributes:
         data: The rows.
-        model: Of their classes.
-        temperature: By which functions are divided before the softmax.
-        typical: Rows that tell the prior variance of the latent functions, as the kernel takes
-            them.
-        average: With which its probabilities are averaged; None: they are its own.
+        model: Model of their classes.
+        temperature: Divisor of the functions before the softmax.
+        typical: Rows, prepared by the kernel, that estimate the prior variance of the latent
+            functions.
+        average: Average with other classifiers; None: the model alone.
     """
 
     data: Prepared
@@ -38,7 +38,7 @@ class FittedOmniglot:
     def predictive(
         self, which: Int[np.ndarray, " n"], draws: int | None = None
     ) -> CategoricalPredictive:
-        """Classes of some of the table's rows, numbered through all outputs."""
+        """Predict classes of some rows of the table, numbered through all outputs."""
         return self.of_features(
             self.data.observed.x[which], self.data.observed.output[which], draws
         )
@@ -46,16 +46,16 @@ class FittedOmniglot:
     def of_features(
         self, x: Float[np.ndarray, "n v"], output: Int[np.ndarray, " n"], draws: int | None = None
     ) -> CategoricalPredictive:
-        """Classes of rows as learned."""
+        """Predict classes of rows with prepared features."""
         device = self.data.device
         prepared = self.model.kernel.prepare(torch.as_tensor(x, dtype=torch.float64).to(device))
-        how = {} if draws is None else {"draws": draws}
+        options = {} if draws is None else {"draws": draws}
         at = torch.as_tensor(output).to(device)
-        told = self.model.predict(prepared, at, temperature=self.temperature, **how)
-        p, information = to_numpy(told.probability), to_numpy(told.information)
+        prediction = self.model.predict(prepared, at, temperature=self.temperature, **options)
+        p, information = to_numpy(prediction.probability), to_numpy(prediction.information)
         first = self.data.observed.offset[output]
-        own = CategoricalPredictive(p, information=information, first=first)
-        return own if self.average is None else self.average.combine(own, x, output)
+        predictive = CategoricalPredictive(p, information=information, first=first)
+        return predictive if self.average is None else self.average.combine(predictive, x, output)
 
     def factors(self) -> Float[np.ndarray, "q c r"]:
         """A_q of all classes, scaled by the prior deviation of u_q at typical rows."""
@@ -69,6 +69,6 @@ class FittedOmniglot:
     def response(
         self, x: Float[np.ndarray, " v"], output: int, label: int
     ) -> Float[np.ndarray, "h w"]:
-        """What each patch of an image adds to the mean of a class's function, in nats."""
+        """Part of each patch of an image in the mean of a class's function, in nats."""
         result = models.response(self.model, torch.tensor(x).to(self.data.device), output, label)
         return np.empty((0, 0)) if result is None else to_numpy(result)

@@ -1,4 +1,4 @@
-"""Classifiers that a report compares the model with: of one output, of strokes, and plain ones."""
+"""Baselines of the report: models of one output, classifiers of strokes, and plain ones."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def members(fitted: FittedOmniglot) -> list[Learner]:
     """Return the fitted members of the average, the model and classifiers of strokes."""
     if fitted.average is None or not fitted.average.partners.drawn:
         return []
-    model, partners = replace(fitted, average=None), fitted.average.partners
-    each = {f"{MODELS[fitted.data.settings.model]} alone": model.of_features}
-    each |= {name: partial(partners.ask, name) for name in partners.drawn}
-    return [Learner(name, partial(_fitted, ask), KIND) for name, ask in each.items()]
+    model, classifiers = replace(fitted, average=None), fitted.average.partners
+    predictors = {f"{MODELS[fitted.data.settings.model]} alone": model.of_features}
+    predictors |= {name: partial(classifiers.ask, name) for name in classifiers.drawn}
+    return [Learner(name, partial(_fitted, predict), KIND) for name, predict in predictors.items()]
 
 
 def _fitted(
-    ask: Callable[..., CategoricalPredictive], problem: Problem, _: Deadline
+    predict: Callable[..., CategoricalPredictive], problem: Problem, _: Deadline
 ) -> CategoricalPredictive:
-    return ask(problem.x_test, problem.part_test)
+    return predict(problem.x_test, problem.part_test)
 
 
 def of_single_outputs(
@@ -63,7 +63,7 @@ def of_single_outputs(
     """Train a model of each output alone with the run's kernel, until it converges.
 
     Args:
-        data: The run's rows.
+        data: Rows of the run.
         name: "g-m" or "g-a".
         problem: Rows of the outputs.
         deadline: Time of all steps.
@@ -121,8 +121,8 @@ def too_many_numbers(problem: Problem) -> str:
 
 def too_many_rows(problem: Problem) -> str:
     """Return why models of single outputs take too long; "" if they do not."""
-    many = len(problem.y) > SINGLE_MAX_ROWS or len(problem.parts()) > SINGLE_MAX_OUTPUTS
-    return _too_long(problem) if many else ""
+    too_large = len(problem.y) > SINGLE_MAX_ROWS or len(problem.parts()) > SINGLE_MAX_OUTPUTS
+    return _too_long(problem) if too_large else ""
 
 
 def _too_long(problem: Problem) -> str:

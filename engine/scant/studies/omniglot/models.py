@@ -1,4 +1,4 @@
-"""Models of outputs with classes, built, trained and read in one way, of one piece or many."""
+"""Common interface to models of outputs with classes, of one piece or one for each output."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from scant.studies.omniglot.settings import (
 )
 
 Model = MOGPAR | Independent
-SINGLE = ("g-m", "g-a")  # a model of each output
-SHOT_STEPS = 200  # of a model with fewer examples, whose kernel stays
+SINGLE = ("g-m", "g-a")  # one model for each output
+SHOT_STEPS = 200  # of a model with fewer examples and the same kernel
 SHOT_RATE = 0.1
-SHOT_ROWS = 400  # held-out rows that it is asked
+SHOT_ROWS = 400  # held-out rows that it predicts
 
 
 def kernel_for(
@@ -38,14 +38,14 @@ def kernel_for(
     image: tuple[int, int] | None,
     single: bool,
 ) -> Any:
-    """The kernel by that name, scaled to the rows that are learned from.
+    """Kernel by name, scaled to the training rows.
 
     Args:
         s: Settings.
         name: "patch" or "rbf-ard".
-        x: Rows to learn from.
+        x: Training rows.
         image: Height and width of images; None: there are none.
-        single: Of one latent function, for the models of one output.
+        single: Whether it has one latent function, for models of one output.
     """
     n_latent = 1 if single else s.n_latent
     if name == "patch":
@@ -70,18 +70,18 @@ def build(
     n_classes: Sequence[int],
     generator: torch.Generator,
 ) -> Model:
-    """A model at its starting values.
+    """Model with initial values.
 
     Args:
         s: Settings.
         name: One of `scant.studies.omniglot.entry.MODELS`.
-        kernel: As `kernel_for` gives it.
-        rows: To learn from, as the kernel prepared them.
-        output: Of each row.
-        n_classes: C_d.
-        generator: A CPU generator, which scatters the start.
+        kernel: Kernel from `kernel_for`.
+        rows: Training rows, prepared by the kernel.
+        output: Output of each row.
+        n_classes: Numbers of classes C_d.
+        generator: CPU generator of the initial values.
     """
-    made: Model = mogp_baselines.build(
+    model: Model = mogp_baselines.build(
         name,
         kernel,
         rows,
@@ -93,25 +93,25 @@ def build(
         covariance="kept" if s.covariance == COVARIANCES[0] else "dropped",
         constant=s.class_constants,
     )
-    return made
+    return model
 
 
 def horizon(s: OmniglotSettings, steps: int) -> int | None:
-    """Steps over which the learning rate decays in a fit of so many steps; None: it is constant."""
+    """Steps over which the learning rate decays in a fit of `steps`; None: it is constant."""
     return steps if s.learning_rate_schedule == SCHEDULES[0] else None
 
 
 def pieces(model: Model) -> list[MOGPAR]:
-    """The model, or the models of the outputs."""
+    """List of the model, or of the models of the outputs."""
     return list(model.models) if isinstance(model, Independent) else [model]  # type: ignore[arg-type]
 
 
 def owner(model: Model, output: int, label: int) -> tuple[MOGPAR, int]:
-    """The piece that has a class, and the number of the class in it."""
-    own = pieces(model)
+    """The piece with a class, and the number of the class in it."""
+    parts = pieces(model)
     if isinstance(model, Independent):
-        return own[output], label
-    return own[0], int(own[0].first[output]) + label
+        return parts[output], label
+    return parts[0], int(parts[0].first[output]) + label
 
 
 @torch.no_grad()
@@ -154,7 +154,7 @@ def inducing_patches(model: Model) -> tuple[Float[Tensor, "k e"], Float[Tensor, 
 def response(
     model: Model, x: Float[Tensor, " v"], output: int, label: int
 ) -> Float[Tensor, "h w"] | None:
-    """What each patch of an image adds to the mean of a class's function; None without patches."""
+    """Part of each patch of an image in the mean of a class's function; None without patches."""
     piece, number = owner(model, output, label)
     kernel = piece.kernel
     if not isinstance(kernel, PatchKernel):
@@ -164,7 +164,7 @@ def response(
 
 
 class Frozen(nn.Module):
-    """A kernel whose covariances with all rows were computed once; rows are their numbers."""
+    """A kernel with stored covariances of all rows; rows are given by their indices."""
 
     def __init__(self, kernel: Kernel, z: Float[Tensor, "q m e"], rows: Any) -> None:
         super().__init__()
@@ -174,19 +174,19 @@ class Frozen(nn.Module):
             self._diagonal = kernel.diagonal(rows)
 
     def prepare(self, x: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
-        """Numbers of rows, as they are."""
+        """Return indices of rows unchanged."""
         return x
 
     def start(self, rows: Int[Tensor, " n"], m: int, generator: torch.Generator) -> Tensor:
-        """The inducing points, which stay."""
+        """The fixed inducing points."""
         return self._z
 
     def inducing(self, z: Tensor) -> Tensor:
-        """Among the inducing points."""
+        """Covariances among the inducing points."""
         return self._inducing
 
     def covariances(self, z: Tensor, rows: Int[Tensor, " b"]) -> tuple[Tensor, Tensor]:
-        """Among the inducing points, and between them and rows."""
+        """Covariances among the inducing points, and between them and rows."""
         return self._inducing, self._cross[..., rows]
 
     def diagonal(self, rows: Int[Tensor, " b"]) -> Tensor:
@@ -202,23 +202,23 @@ def with_fewer(
     label: Int[Tensor, " n"],
     n_train: int,
 ) -> Float[Tensor, "n c"]:
-    """Class probabilities of all rows by a model that learns from the first of them anew.
+    """Class probabilities of all rows by a model retrained on the first `n_train` rows.
 
-    Kernel and inducing points are the model's, and stay; q(u) and the mixing matrix, which know
-    the labels, begin afresh. So covariances are computed once, and a step costs milliseconds.
+    Kernel and inducing points of the model stay; q(u) and the mixing matrix, which depend on the
+    labels, are retrained. Covariances are thus computed once, and a step takes milliseconds.
 
     Args:
-        model: Of which the kernel is taken.
+        model: Model with the kernel.
         s: Settings.
-        rows: As the model's kernel prepared them.
-        output: Of each row.
-        label: Of each row.
-        n_train: How many rows are learned from.
+        rows: Rows, prepared by the model's kernel.
+        output: Output of each row.
+        label: Label of each row.
+        n_train: Number of training rows.
     """
     result = pieces(model)[0].q_mean.new_zeros(len(output), model.width)
-    for at, fresh, own in anew(model, s, rows, output, label, n_train, SHOT_STEPS):
-        every = torch.arange(len(at), device=at.device)
-        result[at, : fresh.width] = fresh.probabilities(every, own)
+    for at, retrained, output_in_piece in anew(model, s, rows, output, label, n_train, SHOT_STEPS):
+        index = torch.arange(len(at), device=at.device)
+        result[at, : retrained.width] = retrained.probabilities(index, output_in_piece)
     return result
 
 
@@ -233,33 +233,35 @@ def anew(
     rate: float = SHOT_RATE,
     deadline: Deadline = NEVER,
 ) -> Iterator[tuple[Int[Tensor, " k"], MOGPAR, Int[Tensor, " k"]]]:
-    """The piece, or the pieces of outputs that have rows besides, trained as in `with_fewer`.
+    """Retrain the piece, or the pieces of outputs that have further rows, as in `with_fewer`.
 
     Args:
-        model, s, rows, output, label, n_train: As there.
-        steps: Of training.
-        rate: Of its steps, at the beginning.
-        deadline: Of training.
+        model, s, rows, output, label, n_train: See `with_fewer`.
+        steps: Number of training steps.
+        rate: Initial learning rate.
+        deadline: Deadline of training.
 
     Yields:
-        The rows that a piece is of, the piece, which knows these rows by their numbers among
-        themselves, and the output in the piece of each.
+        Indices of the rows of a piece, the piece, which takes indices among these rows, and their
+        outputs in the piece.
     """
     if not isinstance(model, Independent):
         at = torch.arange(len(output), device=output.device)
-        fresh = _afresh(model, s, rows, output, label, n_train, steps, rate, deadline)
-        yield at, fresh, output
+        retrained = _retrained(model, s, rows, output, label, n_train, steps, rate, deadline)
+        yield at, retrained, output
         return
     for d, piece in enumerate(pieces(model)):
         at = (output == d).nonzero().squeeze(1)
         if int((at >= n_train).sum()):
             zero = torch.zeros_like(at)
             count = int((at < n_train).sum())
-            own = _afresh(piece, s, rows[at], zero, label[at], count, steps, rate, deadline)
-            yield at, own, zero
+            retrained_piece = _retrained(
+                piece, s, rows[at], zero, label[at], count, steps, rate, deadline
+            )
+            yield at, retrained_piece, zero
 
 
-def _afresh(
+def _retrained(
     model: MOGPAR,
     s: OmniglotSettings,
     rows: Any,
@@ -272,7 +274,7 @@ def _afresh(
 ) -> MOGPAR:
     generator = torch.Generator().manual_seed(s.seed)
     z = model.inducing_points.detach()
-    fresh = type(model)(
+    retrained = type(model)(
         Frozen(model.kernel, z, rows),
         z,
         model.sizes.tolist(),
@@ -281,10 +283,10 @@ def _afresh(
         covariance=model.covariance,
         constant=model.constant,
     )
-    fresh.inducing_points.requires_grad_(False)
+    retrained.inducing_points.requires_grad_(False)
     at = torch.arange(len(output), device=output.device)
     trainer = MOGPARTrainer(
-        fresh,
+        retrained,
         at[:n_train],
         output[:n_train],
         label[:n_train],
@@ -296,4 +298,4 @@ def _afresh(
     )
     for _ in deadline.units(range(steps), "steps of the model for the temperature"):
         trainer.step()
-    return fresh
+    return retrained

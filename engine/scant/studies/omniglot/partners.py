@@ -1,10 +1,10 @@
-"""Classifiers of each output, with which the model's probabilities are averaged.
+"""Classifiers of each output whose probabilities are averaged with those of the model.
 
-One model shares what many outputs have in common, through inducing points and a bound. Of a single
-output with rows enough, an exact GP on the indicators of the classes, or a linear classifier (the
-mode of a GP with a linear kernel), may know more; where inputs tell little, the shares of the
-classes do. Of images there are classifiers that know how drawings vary, and what a network sees in
-them (`strokes`). Rows that none of them was shown choose the weights (`scant.ensemble`).
+One model shares the structure of many outputs, through inducing points and a bound. For a single
+output with enough rows, an exact GP on the indicators of the classes, or a linear classifier (the
+mode of a GP with a linear kernel), may be better; with uninformative inputs, the shares of the
+classes are. Classifiers of images use the variation of drawings and features of a network
+(`strokes`). Rows that all of them have left out choose the weights (`scant.ensemble`).
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ from scant.studies.omniglot import strokes
 from scant.studies.omniglot.capacity import MOST_ROWS
 from scant.studies.omniglot.prepared import Prepared
 
-MOST_NUMBERS = 5e7  # rows x features x classes, up to which straight lines take part
+MOST_NUMBERS = 5e7  # rows x features x classes, up to which linear classifiers take part
 LINEAR_STEPS = 200
 EXACT, LINEAR, SHARES = "exact GP", "linear classifier", "shares of the classes"
 MODEL = "model"
 PLAIN = (MODEL, EXACT, LINEAR, SHARES)
-NAMES = (*PLAIN, strokes.BENDING, *strokes.VIEWS)  # the last ones as far as `features` goes
+NAMES = (*PLAIN, strokes.BENDING, *strokes.VIEWS)  # the last ones depend on `features`
 
 Rows = Float[np.ndarray, "n v"]
 Classifier = Callable[[Rows], Float[np.ndarray, "n c"]]
 
 
 class Partners:
-    """Classifiers of each output by their names, each learned when it is first asked for.
+    """Classifiers of each output by name, each trained when it is first used.
 
     Args:
-        data: The run's rows.
-        train: Of them, those to learn from.
-        forms: Kernels by names; those that are not there are chosen.
+        data: Rows of the run.
+        train: Indices of training rows.
+        forms: Kernels by name; missing ones are selected.
     """
 
     def __init__(
         self, data: Prepared, train: Int[np.ndarray, " m"], forms: Mapping[str, Form] | None = None
     ) -> None:
         self.data, self.forms = data, dict(forms or {})
-        own = data.observed.x[train]
-        spread = own.std(0)
-        common = np.full_like(spread, max(float(spread.max(initial=0.0)), 1e-9))
-        self.scale = common if data.image is not None else np.where(spread > 1e-9, spread, 1.0)
-        self.centre = own.mean(0)
+        x = data.observed.x[train]
+        deviation = x.std(0)
+        common = np.full_like(deviation, max(float(deviation.max(initial=0.0)), 1e-9))
+        self.scale = (
+            common if data.image is not None else np.where(deviation > 1e-9, deviation, 1.0)
+        )
+        self.centre = x.mean(0)
         rng = np.random.default_rng([data.settings.seed, 13])
         parts = [train[data.observed.output[train] == d] for d in range(len(data.sizes))]
         self.parts = [np.sort(rng.permutation(rows)[:MOST_ROWS]) for rows in parts]
@@ -68,7 +70,7 @@ class Partners:
         return self._learned[name]
 
     def ask(self, name: str, x: Rows, output: Int[np.ndarray, " n"]) -> CategoricalPredictive:
-        """Classes of rows by one classifier, numbered through all outputs."""
+        """Predict classes of rows by one classifier, numbered through all outputs."""
         result = np.zeros((len(x), int(self.data.sizes.max())))
         for d in np.unique(output):
             at = np.flatnonzero(output == d)
@@ -88,7 +90,7 @@ class Partners:
         assert image is not None
         rows = [np.searchsorted(self.data.train, part) for part in self.parts]
         learned = drawings.learned(name, rows, self.forms)
-        return [partial(_of_drawing, ask, image) for ask in learned]
+        return [partial(_predict_images, predict, image) for predict in learned]
 
     def _exact(self, d: int) -> Classifier:
         if EXACT not in self.forms:
@@ -101,17 +103,19 @@ class Partners:
         return lambda x: gp.predict([self._seen(x)])
 
     def _linear(self, d: int) -> Classifier:
-        line = LogisticRegression(max_iter=LINEAR_STEPS).fit(self._views(d)[0], self._labels(d))
+        classifier = LogisticRegression(max_iter=LINEAR_STEPS).fit(
+            self._views(d)[0], self._labels(d)
+        )
 
-        def ask(x: Rows) -> Float[np.ndarray, "n c"]:
+        def predict(x: Rows) -> Float[np.ndarray, "n c"]:
             p = np.zeros((len(x), int(self.data.sizes[d])))
-            p[:, line.classes_] = line.predict_proba(self._seen(x))
+            p[:, classifier.classes_] = classifier.predict_proba(self._seen(x))
             return p
 
-        return ask
+        return predict
 
     def _shares(self, d: int) -> Classifier:
-        size = int(self.data.sizes[d])  # as if every class had been seen once more
+        size = int(self.data.sizes[d])  # each class counts one row more
         share = (np.bincount(self._labels(d), minlength=size) + 1) / (len(self.parts[d]) + size)
         return lambda x: np.tile(share, (len(x), 1))
 
@@ -122,19 +126,19 @@ class Partners:
         return [self._seen(self.data.observed.x[self.parts[d]])]
 
     def _seen(self, x: Rows) -> Rows:
-        """Features on one scale."""
+        """Standardize features."""
         return np.asarray((x - self.centre) / self.scale)
 
     @cached_property
     def _most(self) -> list[int]:
-        """Outputs of the most rows, which choose the kernel."""
+        """Outputs with the most rows, which select the kernel."""
         order = sorted(range(len(self.parts)), key=lambda d: -len(self.parts[d]))
         return order[: strokes.SEARCHED]
 
 
 @dataclass(frozen=True)
 class Average:
-    """The model's weight and those of its partners, learned from all training rows."""
+    """Weights of the model and of other classifiers, which learn from all training rows."""
 
     ensemble: Ensemble[CategoricalPredictive]
     partners: Partners
@@ -145,38 +149,40 @@ class Average:
         data: Prepared,
         order: Int[np.ndarray, " m"],
         first: int,
-        told: CategoricalPredictive,
+        prediction: CategoricalPredictive,
         deadline: Deadline = NEVER,
     ) -> Average:
-        """By rows that were left out.
+        """Fit weights by left-out rows.
 
         Args:
-            data: The run's rows.
-            order: Its training rows, those left out last.
-            first: How many are not left out.
-            told: The left-out rows' classes by a model that was not shown them.
-            deadline: Of classifiers of strokes.
+            data: Rows of the run.
+            order: Its training rows, left-out ones last.
+            first: Number of rows that are not left out.
+            prediction: Predictions of the left-out rows by a model without them.
+            deadline: Deadline of classifiers of strokes.
         """
-        partners, late = Partners(data, order[:first]), order[first:]
+        classifiers, left_out_rows = Partners(data, order[:first]), order[first:]
         observed = data.observed
-        x, output = observed.x[late], observed.output[late]
-        left_out = {MODEL: told, **_asked(partners, PLAIN[1:], x, output)}
-        drawn = deadline.units(partners.drawn, "classifiers of strokes")
-        left_out |= _asked(partners, drawn, x, output)
-        ensemble = Ensemble.fit(left_out, observed.number[late], Sharpened)
-        again = Partners(data, data.train, partners.forms)
-        return cls(ensemble.reindex((MODEL, *partners.names)), again)
+        x, output = observed.x[left_out_rows], observed.output[left_out_rows]
+        left_out = {MODEL: prediction, **_predictions(classifiers, PLAIN[1:], x, output)}
+        of_strokes = deadline.units(classifiers.drawn, "classifiers of strokes")
+        left_out |= _predictions(classifiers, of_strokes, x, output)
+        ensemble = Ensemble.fit(left_out, observed.number[left_out_rows], Sharpened)
+        refitted = Partners(data, data.train, classifiers.forms)
+        return cls(ensemble.reindex((MODEL, *classifiers.names)), refitted)
 
     def of(self, data: Prepared) -> Average:
-        """The same weights and kernels, with partners that learn from other rows."""
+        """Same weights and kernels, with classifiers that learn from other rows."""
         return Average(self.ensemble, Partners(data, data.train, self.partners.forms))
 
     def combine(
-        self, told: CategoricalPredictive, x: Rows, output: Int[np.ndarray, " n"]
+        self, prediction: CategoricalPredictive, x: Rows, output: Int[np.ndarray, " n"]
     ) -> CategoricalPredictive:
-        """The average, where the model tells so much of rows."""
+        """Average the model's prediction with the others."""
         used = [name for name in self.ensemble.used if name != MODEL]
-        return self.ensemble.combine({MODEL: told, **_asked(self.partners, used, x, output)})
+        return self.ensemble.combine(
+            {MODEL: prediction, **_predictions(self.partners, used, x, output)}
+        )
 
     def meta(self) -> dict[str, Any]:
         """JSON-ready arguments of `from_meta`."""
@@ -185,24 +191,26 @@ class Average:
 
     @classmethod
     def from_meta(cls, data: Prepared, meta: Mapping[str, Any] | None) -> Average | None:
-        """The inverse of `meta`; None of a run without an average."""
+        """The inverse of `meta`; None for a run without an average."""
         if not meta:
             return None
-        kept = dict(meta.get("forms", {}))
-        if "form" in meta:  # of runs of before 0.3
-            kept[EXACT] = meta["form"]
-        partners = Partners(data, data.train, {name: Form(*form) for name, form in kept.items()})
-        names = (MODEL, *partners.names)
-        return cls(Ensemble.from_meta(meta, names, Sharpened), partners)
+        forms = dict(meta.get("forms", {}))
+        if "form" in meta:  # of runs before 0.3
+            forms[EXACT] = meta["form"]
+        classifiers = Partners(
+            data, data.train, {name: Form(*form) for name, form in forms.items()}
+        )
+        names = (MODEL, *classifiers.names)
+        return cls(Ensemble.from_meta(meta, names, Sharpened), classifiers)
 
 
-def _of_drawing(
-    ask: Callable[[strokes.Images], Float[np.ndarray, "n c"]], image: tuple[int, int], x: Rows
+def _predict_images(
+    predict: Callable[[strokes.Images], Float[np.ndarray, "n c"]], image: tuple[int, int], x: Rows
 ) -> Float[np.ndarray, "n c"]:
-    return ask(strokes.small(x, image))
+    return predict(strokes.small(x, image))
 
 
-def _asked(
-    partners: Partners, names: Iterable[str], x: Rows, output: Int[np.ndarray, " n"]
+def _predictions(
+    classifiers: Partners, names: Iterable[str], x: Rows, output: Int[np.ndarray, " n"]
 ) -> dict[str, CategoricalPredictive]:
-    return {name: partners.ask(name, x, output) for name in names}
+    return {name: classifiers.ask(name, x, output) for name in names}

@@ -15,7 +15,7 @@ def figures(made: Elements) -> dict[str, Any]:
     a, metadata = made.arrays, made.metadata
     outputs = list(metadata["outputs"])
     order = np.asarray(a["order"], int)
-    # The same class may stand in two outputs; a row of a heat map has a name of its own.
+    # Two outputs may have a class of one name; rows of a heat map need distinct names.
     classes = [" · ".join(dict.fromkeys(metadata["shown"][i])) for i in order]
     return {
         "Recall of held-out rows": made.bars(outputs, a["accuracy"], "accuracy"),

@@ -94,13 +94,13 @@ def prepare(settings: OmniglotSettings, table: pd.DataFrame, device: torch.devic
     observed = of(table)
     settings, chosen = rows.settled(settings, observed)
     size = rows.shape(settings, observed)
-    observed, places = rows.chosen(settings, observed)
+    observed, positions = rows.chosen(settings, observed)
     x, image = rows.model_inputs(settings, observed.x, size)
     names = [f"p{i}" for i in range(x.shape[1])] if image is not None else observed.features
     observed = replace(observed, x=x, features=names)
     group = groups(table, settings.split_by)
     train, test = rows.split(
-        settings, observed, marks(table)[places], None if group is None else group[places]
+        settings, observed, marks(table)[positions], None if group is None else group[positions]
     )
     metadata = rows.metadata_of(settings, observed, image, train, test)
     if chosen:
@@ -112,8 +112,8 @@ def prepare(settings: OmniglotSettings, table: pd.DataFrame, device: torch.devic
         image=image,
         train=np.flatnonzero(train),
         test=np.flatnonzero(test),
-        places=places,
+        places=positions,
         device=device,
         notes=rows.notes(settings, observed, size, image, test),
-        roles=roles(len(table), train=places[train], test=places[test]),
+        roles=roles(len(table), train=positions[train], test=positions[test]),
     )

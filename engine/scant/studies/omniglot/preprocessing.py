@@ -17,45 +17,45 @@ from scant.studies.split import EVERYTHING, TEST, divide, groups, marks
 from scant.tables.column_matching import listed
 
 EXAMPLES = 12  # held-out images that a snapshot shows
-AT_ONCE = 150  # held-out rows that it predicts
-INK = 0.2  # share of a pixel from which on it is black: strokes neither break nor run together
-FAINT = 0.02  # share up to which a pixel is paper
-MOST_GREY = 0.25  # share of the inked pixels that strokes have gray, at their edges
-SHADES = 255  # of a pixel: images are kept as whole parts of this
+AT_ONCE = 150  # held-out rows that a snapshot predicts
+INK = 0.2  # least share of ink of a black pixel: strokes neither break nor run together
+FAINT = 0.02  # largest share of ink of paper
+MOST_GREY = 0.25  # share of inked pixels that are gray at the edges of strokes
+SHADES = 255  # of a pixel: images are stored as whole parts of this
 
 
 def chosen(s: OmniglotSettings, observed: Characters) -> tuple[Characters, Int[np.ndarray, " m"]]:
-    """The outputs and classes that settings leave, and which rows they have.
+    """Select outputs and classes by the settings; return rows, and their indices in the table.
 
     Rows without a label are left out.
 
     Raises:
-        BadInput: An output is left with one class.
+        BadInput: An output has only one class.
     """
-    kept = observed.label >= 0
+    used = observed.label >= 0
     if s.n_classes:
-        kept &= observed.label < s.n_classes
+        used &= observed.label < s.n_classes
     if s.n_outputs:
-        kept &= observed.output < s.n_outputs
-    places = np.flatnonzero(kept)
+        used &= observed.output < s.n_outputs
+    positions = np.flatnonzero(used)
     classes = [names[: s.n_classes or None] for names in observed.classes]
     outputs = observed.outputs[: s.n_outputs or None]
-    lonely = [d for d in range(len(outputs)) if len(classes[d]) < 2]
-    if lonely:
-        name, own = outputs[lonely[0]], classes[lonely[0]]
+    single = [d for d in range(len(outputs)) if len(classes[d]) < 2]
+    if single:
+        name, own = outputs[single[0]], classes[single[0]]
         raise BadInput(
             f"Output {name!r} has only one class ({listed(own)}), and two are needed; add "
             "rows of another, or leave the output out."
         )
-    result = replace(observed.take(places), outputs=outputs, classes=classes[: len(outputs)])
-    return result, places
+    result = replace(observed.take(positions), outputs=outputs, classes=classes[: len(outputs)])
+    return result, positions
 
 
 def shape(s: OmniglotSettings, observed: Characters) -> tuple[int, int] | None:
-    """Height and width of the table's images; None where its columns are no pixels.
+    """Height and width of the table's images; None if its columns are no pixels.
 
     Raises:
-        BadInput: Patches are asked for and there are no pixels, or they fill no image.
+        BadInput: The kernel needs pixels and there are none, or they fill no image.
     """
     if observed.pixels and s.kernel != "rbf-ard":
         return side(len(observed.features), s.width, s.height)
@@ -86,29 +86,29 @@ def model_inputs(
     if image is None:
         return x, None
     reduced = area if s.resize == RESIZING[0] else nearest
-    small = reduced(x.reshape(-1, *image), s.size)
-    return shaded(s, small.reshape(len(x), -1)), (small.shape[1], small.shape[2])
+    images = reduced(x.reshape(-1, *image), s.size)
+    return shaded(s, images.reshape(len(x), -1)), (images.shape[1], images.shape[2])
 
 
 def settled(s: OmniglotSettings, observed: Characters) -> tuple[OmniglotSettings, Choices]:
-    """The settings with the kind of pixels that the table's own are, and what was chosen.
+    """Choose the kind of pixels; return the settings, and the choices.
 
-    Gray patches do not recur as those of ink and paper do, and take ten times as long: whole images
-    are compared then.
+    Gray patches do not recur as those of ink and paper do, and take ten times as long: the kernel
+    then compares whole images.
     """
     if s.pixels != AUTO or not observed.pixels:
         return s, {}
     ink = observed.x[observed.x > FAINT] if observed.pixels else np.empty(0)
     between = ((ink > INK) & (ink < 1 - INK)).mean() if len(ink) else 0.0
-    grey, why = between > MOST_GREY, f"{between:.0%} of the inked pixels are gray"
-    found = {"pixels": Choice("gray" if grey else "black and white", why)}
+    grey, reason = between > MOST_GREY, f"{between:.0%} of the inked pixels are gray"
+    choices = {"pixels": Choice("gray" if grey else "black and white", reason)}
     if grey and s.kernel == AUTO:
-        found["kernel"] = Choice("rbf-ard", why)
-    return type(s)(**s.values() | {name: c.value for name, c in found.items()}), found
+        choices["kernel"] = Choice("rbf-ard", reason)
+    return type(s)(**s.values() | {name: c.value for name, c in choices.items()}), choices
 
 
 def shaded(s: OmniglotSettings, pixels: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """Pixels in whole parts of `SHADES`, or ink and paper alone."""
+    """Round pixels to whole parts of `SHADES`, or to ink and paper."""
     if s.pixels == "black and white":
         return (pixels > INK).astype(np.float64)
     return np.asarray(np.round(np.clip(pixels, 0.0, 1.0) * SHADES) / SHADES)
@@ -120,36 +120,36 @@ def split(
     marked: np.ndarray,
     group: Int[np.ndarray, " n"] | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """Which rows are learned from, and which held out; each class has its share of both.
+    """Masks of training and held-out rows; each class has its share of both.
 
-    The held-out rows are the same whatever `shots` is, and fewer shots are among more.
+    Held-out rows do not depend on `shots`, and fewer shots are a subset of more.
 
     Args:
         s: Settings.
         observed: The table.
-        marked: What its rows are marked for (`scant.studies.split.marks`).
-        group: Of each row, where groups are held out whole, whatever their classes.
+        marked: Marks of its rows (`scant.studies.split.marks`).
+        group: Group of each row, if groups are held out whole, whatever their classes.
 
     Raises:
-        BadInput: A class without a row to learn from.
+        BadInput: A class has no row to learn from.
     """
     train, test = np.zeros(len(observed), dtype=bool), np.asarray(marked == TEST, dtype=bool)
     if group is not None and not test.any():
-        wanted = round(s.test_share * len(observed))
-        test[divide(len(observed), s.seed, test=wanted, group=group).test] = True
+        n_test = round(s.test_share * len(observed))
+        test[divide(len(observed), s.seed, test=n_test, group=group).test] = True
     fixed, everything = bool(test.any()), s.refit == EVERYTHING
     order = np.argsort(observed.number, kind="stable")
     counts = np.bincount(observed.number, minlength=sum(len(names) for names in observed.classes))
     for number, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
-        mixed = np.random.default_rng([s.seed, 11, number]).permutation(rows)
-        held = min(len(rows) - 1, max(1, round(s.test_share * len(rows)))) if s.test_share else 0
+        shuffled = np.random.default_rng([s.seed, 11, number]).permutation(rows)
+        n_held = min(len(rows) - 1, max(1, round(s.test_share * len(rows)))) if s.test_share else 0
         if not fixed:
-            test[mixed[: max(held, 0)]] = True
-        train[mixed if everything else mixed[~test[mixed]][: s.shots or None]] = True
-    bare = np.flatnonzero(np.bincount(observed.number[train], minlength=len(counts)) == 0)
-    if len(bare):
+            test[shuffled[: max(n_held, 0)]] = True
+        train[shuffled if everything else shuffled[~test[shuffled]][: s.shots or None]] = True
+    empty = np.flatnonzero(np.bincount(observed.number[train], minlength=len(counts)) == 0)
+    if len(empty):
         raise BadInput(
-            f"Class {name_of(observed, int(bare[0]))} has no row to learn from; add some."
+            f"Class {name_of(observed, int(empty[0]))} has no row to learn from; add some."
         )
     return train, test
 
@@ -157,38 +157,40 @@ def split(
 def few(
     s: OmniglotSettings, observed: Characters, test: Int[np.ndarray, " t"], k: int
 ) -> Int[np.ndarray, " m"]:
-    """k examples of each class of the rows that are not held out; all where a class has fewer."""
-    free = np.setdiff1d(np.arange(len(observed)), test)
-    mixed = np.random.default_rng([s.seed, 12]).permutation(free)
-    order = mixed[np.argsort(observed.number[mixed], kind="stable")]
+    """k examples of each class from rows that are not held out; all if a class has fewer."""
+    available = np.setdiff1d(np.arange(len(observed)), test)
+    shuffled = np.random.default_rng([s.seed, 12]).permutation(available)
+    order = shuffled[np.argsort(observed.number[shuffled], kind="stable")]
     counts = np.bincount(observed.number[order])
-    within = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.sort(order[within < k])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[rank < k])
 
 
 def name_of(observed: Characters, number: int) -> str:
-    """A class by its number over all outputs, as `output/label`."""
+    """Name of a class by its number, as `output/label`."""
     d = int(np.searchsorted(observed.offset, number, side="right")) - 1
     return f"{observed.outputs[d]}/{observed.classes[d][number - observed.offset[d]]}"
 
 
 def shown(observed: Characters) -> Int[np.ndarray, " c"]:
-    """Numbers of the classes that travel to the page: whole outputs first, `SHOWN` at most."""
+    """Numbers of the classes sent to the page: the first, at most `SHOWN`."""
     return np.arange(min(SHOWN, sum(len(names) for names in observed.classes)))
 
 
 def some(
-    rows: Int[np.ndarray, " n"], output: Int[np.ndarray, " n"], most: int
+    rows: Int[np.ndarray, " n"], output: Int[np.ndarray, " n"], max_rows: int
 ) -> Int[np.ndarray, " m"]:
-    """At most so many of the rows, as many of each output as can be, evenly spread."""
-    if len(rows) <= most:
+    """At most `max_rows` of the rows, the same number of each output, evenly spread."""
+    if len(rows) <= max_rows:
         return rows
-    owners = np.unique(output)
-    each = max(1, most // len(owners))
+    outputs = np.unique(output)
+    per_output = max(1, max_rows // len(outputs))
     picks = []
-    for d in owners[: most // each]:
-        mine = rows[output == d]
-        picks.append(mine[np.unique(np.linspace(0, len(mine) - 1, each).astype(int))])
+    for d in outputs[: max_rows // per_output]:
+        output_rows = rows[output == d]
+        picks.append(
+            output_rows[np.unique(np.linspace(0, len(output_rows) - 1, per_output).astype(int))]
+        )
     return np.concatenate(picks)
 
 
@@ -202,10 +204,10 @@ def accuracy(
         which: Some of them.
         predicted: Their predicted classes, numbered through all outputs.
     """
-    right = predicted == observed.number[which]
-    owner, d = observed.output[which], len(observed.outputs)
-    count = np.bincount(owner, minlength=d)
-    return np.where(count > 0, np.bincount(owner, right, d) / np.maximum(count, 1), np.nan)
+    correct = predicted == observed.number[which]
+    output, d = observed.output[which], len(observed.outputs)
+    count = np.bincount(output, minlength=d)
+    return np.where(count > 0, np.bincount(output, correct, d) / np.maximum(count, 1), np.nan)
 
 
 def examples(
@@ -214,16 +216,16 @@ def examples(
     which: Int[np.ndarray, " n"],
     p: Float[np.ndarray, "n c"],
 ) -> dict[str, np.ndarray]:
-    """A few of the rows as images, with what they are taken for."""
-    place = some(np.arange(len(which)), observed.output[which], EXAMPLES)
-    best = p[place].argmax(1) if len(place) else place
-    chosen, shape = which[place], image or (0, 0)
+    """A few of the rows as images, with their predicted classes."""
+    picks = some(np.arange(len(which)), observed.output[which], EXAMPLES)
+    best = p[picks].argmax(1) if len(picks) else picks
+    chosen, shape = which[picks], image or (0, 0)
     images = observed.x[chosen] if image is not None else np.empty((len(chosen), 0))
     return {
         "examples": images.reshape(len(chosen), *shape),
         "examples_true": observed.number[chosen],
         "examples_predicted": observed.offset[observed.output[chosen]] + best,
-        "examples_p": p[place, best],
+        "examples_p": p[picks, best],
     }
 
 
@@ -234,7 +236,7 @@ def metadata_of(
     train: Bool[np.ndarray, " n"],
     test: Bool[np.ndarray, " n"],
 ) -> dict[str, Any]:
-    """What labels the arrays on a page (`events.Started`)."""
+    """Labels of the arrays on a page (`events.Started`)."""
     offset = observed.offset
     owner = np.repeat(np.arange(len(observed.outputs)), [len(names) for names in observed.classes])
     return {
@@ -253,7 +255,7 @@ def metadata_of(
 
 
 def kernel_of(s: OmniglotSettings, image: tuple[int, int] | None) -> str:
-    """The kernel that "auto" comes to."""
+    """The kernel, chosen if it is "auto"."""
     if s.kernel != "auto":
         return str(s.kernel)
     return "rbf-ard" if image is None else "patch"
@@ -266,14 +268,14 @@ def notes(
     image: tuple[int, int] | None,
     test: Bool[np.ndarray, " n"],
 ) -> list[str]:
-    """What a person should know of how the table was taken.
+    """Notes for the user on preprocessing.
 
     Args:
         s: Settings.
-        observed: As learned.
+        observed: Preprocessed rows.
         drawn: Height and width of the table's images.
-        image: The same as learned.
-        test: Rows held out.
+        image: Height and width of the preprocessed images.
+        test: True for held-out rows.
     """
     messages = []
     if drawn is not None and image is not None and drawn != image:
@@ -289,11 +291,11 @@ def notes(
             "Most pixels are closer to 1 than to 0, and 1 means ink: check that light and dark are "
             "not swapped."
         )
-    few = np.bincount(observed.number)
-    if (few == 1).any():
+    counts = np.bincount(observed.number)
+    if (counts == 1).any():
         messages.append(
-            f"Classes with a single row: {int((few == 1).sum()):,}. These are learned, but no row "
-            "of them is held out."
+            f"Classes with a single row: {int((counts == 1).sum()):,}. These are learned, but no "
+            "row of them is held out."
         )
     if not test.any():
         messages.append(
@@ -304,10 +306,10 @@ def notes(
 
 
 def check(s: OmniglotSettings, table: pd.DataFrame, name: str) -> None:
-    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    """Raise BadInput for a table that these settings cannot learn (`Entry.check`)."""
     observed = of(table, name=name)
     settings, _ = settled(s, observed)
     shape(settings, observed)
-    observed, places = chosen(settings, observed)
+    observed, positions = chosen(settings, observed)
     group = groups(table, settings.split_by)
-    split(settings, observed, marks(table)[places], None if group is None else group[places])
+    split(settings, observed, marks(table)[positions], None if group is None else group[positions])

@@ -1,10 +1,10 @@
 """Omniglot: 1,623 characters of 50 alphabets, each drawn once by 20 people (Lake et al. 2015).
 
 Two ZIPs of the public repository (MIT license) hold `part/alphabet/character01/*.png`: 105 x 105
-pixels of one bit, paper 1. Here images are kept at 20 x 20 pixels by box averages, ink 1, as whole
-255ths; of the publication's two alphabets also by the nearest pixel, as Ma 2023 has them, which
-breaks strokes and leaves 15 images of all alphabets blank. Sizes and SHA-256 of both files are
-those that TensorFlow Datasets records for them.
+pixels of one bit, paper 1. Here images have 20 x 20 pixels by box averages, ink 1, as whole 255ths;
+the publication's two alphabets also by the nearest pixel, as in Ma 2023, which breaks strokes and
+leaves 15 images of all alphabets blank. Sizes and SHA-256 of both files are from TensorFlow
+Datasets.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ PUBLISHED = (
 
 
 def read_all(background: bytes, evaluation: bytes, name: str) -> pd.DataFrame:
-    """All alphabets, of the bytes of both files.
+    """Read all alphabets from the bytes of both files.
 
     Returns:
         32,460 rows in order of alphabet, character and drawer: `output`, `label` ("character01" …),
         `p0 … p399` in float32.
 
     Raises:
-        BadInput: A file that is no such archive, or lacks images.
+        BadInput: A file is no such archive, or lacks images.
     """
     files = (background, evaluation)
     parts = [_part(data, name, count) for data, count in zip(files, IMAGES)]
@@ -61,34 +61,34 @@ def read_all(background: bytes, evaluation: bytes, name: str) -> pd.DataFrame:
 def read_two(
     background: bytes, name: str, resampling: Image.Resampling = Image.Resampling.BOX
 ) -> pd.DataFrame:
-    """Ojibwe and Blackfoot, of the bytes of the first file: the publication's two alphabets."""
+    """Read the publication's two alphabets, Ojibwe and Blackfoot, from the first file."""
     table = _part(background, name, IMAGES[0], resampling)
-    lost = [alphabet for alphabet in PUBLISHED if alphabet not in set(table["output"])]
-    if lost:
-        raise BadInput(f"The file of {name!r} lacks the alphabet {lost[0]}; try later.")
+    absent = [alphabet for alphabet in PUBLISHED if alphabet not in set(table["output"])]
+    if absent:
+        raise BadInput(f"The file of {name!r} lacks the alphabet {absent[0]}; try later.")
     return _checked(table[table["output"].isin(PUBLISHED)].reset_index(drop=True), name)
 
 
 def of_images(
     images: Float[np.ndarray, "n h w"], outputs: Sequence[str], labels: Sequence[str]
 ) -> pd.DataFrame:
-    """Images at hand as the table that the downloads give.
+    """Table of given images, in the format of the downloads.
 
     Args:
         images: Ink in [0, 1].
-        outputs: The alphabet of each.
-        labels: The character of each.
+        outputs: Alphabet of each.
+        labels: Character of each.
     """
     pixels = images.reshape(len(images), -1).astype(np.float32)
-    named = pd.DataFrame({"output": list(outputs), "label": list(labels)}, dtype=object)
+    names = pd.DataFrame({"output": list(outputs), "label": list(labels)}, dtype=object)
     columns = [f"p{i}" for i in range(pixels.shape[1])]
-    return pd.concat([named, pd.DataFrame(pixels, columns=columns)], axis=1)
+    return pd.concat([names, pd.DataFrame(pixels, columns=columns)], axis=1)
 
 
 def _part(
     data: bytes, name: str, count: int, resampling: Image.Resampling = Image.Resampling.BOX
 ) -> pd.DataFrame:
-    """One file's images, paper turned to 0."""
+    """Read the images of one file, with paper as 0."""
     file = f"the file of {name!r}"
     table = read_images(data, size=(SIZE, SIZE), resampling=resampling, name=file)
     if len(table) != count:

@@ -1,8 +1,8 @@
 """The data of the publication's classification experiments (Ma 2023, sections 3.3 and 4.3).
 
-What can be generated is: Balance is a rule, S-20 clusters of normal points, and alphabets of random
-strokes stand in for Ojibwe and Blackfoot. The others are not shipped with Scant: `real` is given
-the folder where somebody has put them, as `SCANT_REAL_DATA` does in the tests.
+Some data are generated: Balance by a rule, S-20 as clusters of normal points, and alphabets of
+random strokes in place of Ojibwe and Blackfoot. The others are not shipped with Scant: `real` reads
+them from a folder, given by `SCANT_REAL_DATA` in the tests.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ PER_FLOOR = 200
 
 @dataclass(frozen=True)
 class Case:
-    """An experiment: its rows, and the settings its models share.
+    """An experiment: its rows, and the common settings of its models.
 
     Attributes:
-        outputs: Their names.
-        source: Whose rows.
+        outputs: Names of the outputs.
+        source: Source of the rows.
         x: Rows to classify, standardized by the kernel.
         output: Index into `outputs`.
         label: Class within the output.
-        side: Of square images, in pixels; 0: the columns are no pixels.
-        n_latent: Q, among those that the publication chose from.
-        folds: Of the cross-validation.
+        side: Side of square images, in pixels; 0: the columns are no pixels.
+        n_latent: Q, one of the publication's candidates.
+        folds: Number of folds of the cross-validation.
         inducing: M of RBF-ARD.
-        steps: Of Adam, its rate falling from .05 (the publication: 4,000 at .01).
+        steps: Steps of Adam at a rate falling from .05 (the publication: 4,000 at .01).
         batch: Rows of each output in a step.
         splits: Rows to train on and to test in each fold, if they come with the data.
     """
@@ -62,8 +62,7 @@ def published(folder: Path | None) -> Iterator[tuple[str, Case]]:
     """The data of the runs with the publication's settings, those with cheap runs first.
 
     Args:
-        folder: As in `real`; also holds `bibtex/bibtex.npz`. None:
-            what can be generated.
+        folder: See `real`; also holds `bibtex/bibtex.npz`. None: only generated data.
 
     Raises:
         BadInput: A file is missing.
@@ -83,18 +82,18 @@ def generated() -> Iterator[tuple[str, Case]]:
 
 
 def drawn(seed: int = 0) -> Case:
-    """Two related alphabets of random simulate, 14 characters by 20 drawers each."""
-    made = simulate.alphabets(seed, sizes={"first": (0, 14), "second": (0, 14)})
-    x = (made.x > INK).astype(np.float64)
+    """Two related alphabets of random strokes, 14 characters by 20 drawers each."""
+    characters = simulate.alphabets(seed, sizes={"first": (0, 14), "second": (0, 14)})
+    x = (characters.x > INK).astype(np.float64)
     source = "random simulate, stand-in for Ojibwe and Blackfoot"
-    return _images(tuple(made.outputs), source, x, made.output, made.label)
+    return _images(tuple(characters.outputs), source, x, characters.output, characters.label)
 
 
 def two_classes(seed: int = 0) -> Case:
     """2,000 inputs between -10 and 10 of two classes, f ~ N(0, B (x) K) (section 3.3.1).
 
     K is RBF with lengthscale .1, and the printed B has rank one: both functions are one draw u,
-    times 3.35 and -3.45. How the inputs were drawn is not stated, and is uniform here.
+    times 3.35 and -3.45. The distribution of the inputs is not stated, and is uniform here.
     """
     random = np.random.default_rng(seed)
     x = random.uniform(-10.0, 10.0, 2000)
@@ -112,7 +111,7 @@ def balance() -> Case:
 
 
 def s20() -> Case:
-    """20 classes of 100 points about corners of a cube in five dimensions, as the authors drew."""
+    """20 classes of 100 points about corners of a cube in five dimensions, as the authors have."""
     x, label = make_classification(
         n_samples=2000, n_classes=20, n_features=5, n_redundant=0, n_informative=5,
         n_clusters_per_class=1, random_state=1,
@@ -144,7 +143,7 @@ def columns(folder: Path, seed: int = 0) -> Iterator[tuple[str, Case]]:
 
 
 def alphabets(folder: Path) -> Iterator[tuple[str, Case]]:
-    """Ojibwe and Blackfoot in black and white, as the authors made them small, and by averages."""
+    """Ojibwe and Blackfoot in black and white, reduced as by the authors, and by averages."""
     result = _arrays(folder / "omniglot" / "ojibwe_blackfoot.npz")
     names = tuple(str(name).split("_")[0] for name in result["alphabet_names"])
     output, label = result["alphabet"].astype(int), result["character"].astype(int) - 1
@@ -182,7 +181,7 @@ def _images(
 
 
 def _floors(folder: Path, seed: int) -> Case:
-    """200 places of each floor of three buildings, by the signals received there."""
+    """Signals received at 200 places on each floor of three buildings."""
     for name in ("training.parquet", "validation.parquet"):
         if not (folder / name).is_file():
             raise BadInput(f"There is no file {name} in {folder}; put it there.")
@@ -192,9 +191,9 @@ def _floors(folder: Path, seed: int) -> Case:
     x = table.filter(regex=r"^WAP\d+$").to_numpy(np.float64, copy=True)
     output, label = table["buildingid"].to_numpy(int), table["floor"].to_numpy(int)
     for d in range(3):  # standardized building by building, as published
-        own = x[output == d]
-        spread = own.std(0)
-        x[output == d] = (own - own.mean(0)) / np.where(spread > 0, spread, 1.0)
+        signals = x[output == d]
+        spread = signals.std(0)
+        x[output == d] = (signals - signals.mean(0)) / np.where(spread > 0, spread, 1.0)
     names = ("Building I", "Building II", "Building III")
     return Case(names, "UJIIndoorLoc (UCI)", x, output, label, n_latent=8, folds=3)
 
@@ -202,5 +201,5 @@ def _floors(folder: Path, seed: int) -> Case:
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise BadInput(f"There is no file {path.name} in {path.parent}; put it there.")
-    with np.load(path) as found:
-        return dict(found)
+    with np.load(path) as file:
+        return dict(file)

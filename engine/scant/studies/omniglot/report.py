@@ -1,4 +1,4 @@
-"""The figures an omniglot run ends with: ours, and other classifiers on the same rows."""
+"""Final report of an omniglot run: this model, and other classifiers on the same rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from scant.studies.published import printed
 
 Chances = Float[np.ndarray, "n most"]
 BOUND = "bound (nats a row)"
-# Recall, precision and F1 are those of each class, weighted by its rows (3.36-3.41).
+# Recall, precision and F1 of each class, weighted by its rows (3.36-3.41).
 NAMES = ("recall", "precision", "F1", "mean log probability (nats)", "ECE")
-RIVALS = 20_000_000  # of rows times classes that compete at once
-OWN_ALPHABETS = "Ojibwe and Blackfoot, as published"  # experiment, by name of our results
+RIVALS = 20_000_000  # maximum of rows times classes at once
+OWN_ALPHABETS = "Ojibwe and Blackfoot, as published"  # experiment, by its name in our results
 
 
 def write_report(
@@ -38,19 +38,19 @@ def write_report(
     """Metrics of the held-out rows, arrays for the page, and the other classifiers.
 
     Args:
-        fitted: The model, its training ended.
-        predictive: Of the held-out rows.
-        snapshot: What a page shows of it.
-        score: What training came to, in nats a row.
-        deadline: Of the other classifiers.
+        fitted: The trained model.
+        predictive: Predictions of the held-out rows.
+        snapshot: Arrays of `snapshot`.
+        score: Final score of training, in nats a row.
+        deadline: Deadline of the other classifiers.
     """
     data = fitted.data
     test = data.test
     p, information = predictive.probabilities, predictive.information
     assert information is not None, "the model gives it"
     problem = problem_of(data, data.train, test)
-    own = metrics_of(problem, problem.scored(predictive), "this run", NAMES, "run")
-    metrics = [*own, Metric("this run", BOUND, score)]
+    run_metrics = metrics_of(problem, problem.scored(predictive), "this run", NAMES, "run")
+    metrics = [*run_metrics, Metric("this run", BOUND, score)]
     compared = learners(fitted) if data.settings.baselines and len(test) else []
     results = list(fit_all(problem, compared, NAMES, deadline, "other classifiers"))
     points = [r.predictive.point for r in results if r.predictive is not None]
@@ -71,42 +71,42 @@ def write_report(
 
 
 def rows_of(data: Prepared, p: Chances) -> dict[str, np.ndarray]:
-    """The held-out rows, one by one and by bins of confidence."""
+    """Arrays of the held-out rows, and of bins of confidence."""
     observed, test = data.observed, data.test
-    label, sure = observed.label[test], p.max(1, initial=0.0)
+    label, confidence = observed.label[test], p.max(1, initial=0.0)
     best = p.argmax(1) if len(test) else label
-    right = (best == label).astype(float)
+    correct = (best == label).astype(float)
     return {
         "test_row": data.places[test],
         "test_class": observed.number[test],
         "test_predicted": observed.offset[observed.output[test]] + best,
         "test_p": p[np.arange(len(p)), label],
-        "test_confidence": sure,
-        "test_right": right,
+        "test_confidence": confidence,
+        "test_right": correct,
         "test_output": observed.output[test],
-        "reliability": metrics.reliability(sure, right),
+        "reliability": metrics.reliability(confidence, correct),
     }
 
 
 def confusion(data: Prepared, p: Chances) -> Float[np.ndarray, "c c"]:
-    """Of each shown class's held-out rows, the share taken for each class of its output."""
-    observed, shown, test = data.observed, rows.shown(data.observed), data.test
-    owner = np.repeat(np.arange(len(data.sizes)), data.sizes)[: len(shown)]
-    result = np.full((len(shown), len(shown)), np.nan)
+    """Shares of predicted classes in the held-out rows of each class on the page."""
+    observed, visible, test = data.observed, rows.shown(data.observed), data.test
+    owner = np.repeat(np.arange(len(data.sizes)), data.sizes)[: len(visible)]
+    result = np.full((len(visible), len(visible)), np.nan)
     result[owner[:, None] == owner] = 0.0
     true = observed.number[test]
     best = observed.offset[observed.output[test]] + (p.argmax(1) if len(test) else 0)
     count = np.bincount(true, minlength=data.sizes.sum())
-    kept = (true < len(shown)) & (best < len(shown))
-    np.add.at(result, (true[kept], best[kept]), 1.0 / count[true[kept]])
+    in_view = (true < len(visible)) & (best < len(visible))
+    np.add.at(result, (true[in_view], best[in_view]), 1.0 / count[true[in_view]])
     return result
 
 
 def across(fitted: FittedOmniglot) -> Float[np.ndarray, "d d"]:
-    """Of each output's held-out rows, the outputs whose class has the largest mean of all.
+    """Shares of outputs whose class has the largest mean, in the held-out rows of each output.
 
-    The model is trained to tell the classes of one output apart, and no constant holds outputs
-    against one another: an exploration, not a measure of what was trained.
+    Training compares only classes of one output, and no constant calibrates outputs against one
+    another: this is an exploration, not a measure of training.
     """
     data = fitted.data
     d, test = len(data.sizes), data.test
@@ -122,24 +122,24 @@ def across(fitted: FittedOmniglot) -> Float[np.ndarray, "d d"]:
 
 
 def published(data: Prepared, predictive: CategoricalPredictive) -> list[Metric]:
-    """The publication's figures, where the rows are the publication's."""
+    """Published results, if the rows are those of the publication."""
     s, observed = data.settings, data.observed
-    whole = not s.shots and not s.n_classes and data.sizes.tolist() == [14, 14]
-    if set(observed.outputs) != set(PUBLISHED) or not whole:
+    complete = not s.shots and not s.n_classes and data.sizes.tolist() == [14, 14]
+    if set(observed.outputs) != set(PUBLISHED) or not complete:
         return []
-    own = dict(zip(observed.outputs, rows.accuracy(observed, data.test, predictive.point)))
-    mine = [
+    recalls = dict(zip(observed.outputs, rows.accuracy(observed, data.test, predictive.point)))
+    run_metrics = [
         Metric("this run", f"recall of {name.split('_')[0]}", float(value))
-        for name, value in own.items()
+        for name, value in recalls.items()
     ]
-    theirs = [
+    published_metrics = [
         Metric(_short(p.method), f"{p.metric} of {name}", p.value, p.spread, "published")
         for name in (alphabet.split("_")[0] for alphabet in observed.outputs)
         for p in printed("omniglot", f"{OWN_ALPHABETS}: {name}")
     ]
-    return [*mine, *theirs]
+    return [*run_metrics, *published_metrics]
 
 
 def _short(method: str) -> str:
-    """Return a method's name without the words by which our results tell variants apart."""
+    """Return a method's name without the suffix of its variant in our results."""
     return f"{method.removesuffix(', as published')} (published)"

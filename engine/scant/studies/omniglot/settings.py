@@ -1,4 +1,4 @@
-"""Settings of omniglot: outputs with classes of their own, few examples (Ma 2023)."""
+"""Settings of omniglot: outputs, each with its own classes, few examples (Ma 2023)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PATCH_WEIGHTS = ["each function", "shared"]
 PATCH_LENGTHSCALES = ["each pixel", "shared"]
 SCHEDULES = ["cosine decay", "constant"]
 RESIZING = ["area averages", "nearest neighbor"]
-SHOWN = 60  # classes whose coregionalization travels to the page entry by entry
-BLOCK = 120  # classes of a block that is asked for
+SHOWN = 60  # classes with their coregionalization on the page, entry by entry
+BLOCK = 120  # maximum number of classes of a block in a query
 DIAGRAMS = 8  # latent functions with a Hinton diagram
 
 
@@ -195,7 +195,7 @@ class OmniglotSettings(SplitSettings):
             )
 
 
-# What demonstrations, quick looks and the publication's settings start from: sizes that hold.
+# Fixed sizes in the demonstration, quick runs and the publication's settings.
 FIXED = {
     "pixels": "black and white",
     "stack": False,

@@ -1,11 +1,11 @@
-"""Alphabets of random strokes: characters that many people wrote, some alphabets of one family.
+"""Alphabets of random strokes: characters by many people, some alphabets of one family.
 
-A character is two or three strokes at places of their own; a stroke is a natural cubic spline
-through four knots. Each alphabet draws its strokes from a stock, and alphabets of one family share
-most of it, as scripts do that descend from one another. A person writes every character of an
-alphabet with the same pen width, slant, stretch and smooth bending, and never twice alike: knots
-and strokes move a little in each drawing. Images have 105 x 105 pixels as those of Omniglot (Lake,
-Salakhutdinov & Tenenbaum 2015), anti-aliased, 1 ink and 0 paper.
+A character is two or three strokes at random positions; a stroke is a natural cubic spline through
+four knots. Each alphabet draws its strokes from a stock, and alphabets of one family share most of
+it, like related scripts. A person writes all characters of an alphabet with the same pen width,
+slant, stretch and smooth bending, but each drawing differs: knots and strokes move a little. Images
+have 105 x 105 pixels as in Omniglot (Lake, Salakhutdinov & Tenenbaum 2015), anti-aliased, 1 ink and
+0 paper.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from scant.studies.omniglot.table import Characters, area
 SIDE = 105
 DRAWERS = 20
 KNOTS = 4
-POINTS = 72  # along a stroke: closer together than the pen is wide
+POINTS = 72  # points along a stroke: closer than the width of the pen
 DEMO = {"Anu": (0, 12), "Bel": (0, 12), "Cor": (1, 10)}  # family and number of characters
-_CHUNK = 128  # drawings that are inked at once
+_CHUNK = 128  # drawings that are rendered at once
 
 
 @dataclass(frozen=True)
 class Variation:
-    """How much hands differ, as shares of the character's size but for the pen.
+    """Variation of drawings, as shares of the character's size except for the pen.
 
     Attributes:
-        knots: Deviation of a knot from one drawing to the next.
-        places: Deviation of a stroke's place from one drawing to the next.
-        shift: Deviation of a drawing's place on the paper.
+        knots: Deviation of a knot between drawings.
+        places: Deviation of a stroke's position between drawings.
+        shift: Deviation of a drawing's position on the paper.
         slant: Deviation of a person's shear, and of the turn (radians).
         bend: Deviation of a person's smooth deformation.
         pen: Least and greatest radius of the pen, in pixels.
@@ -59,7 +59,7 @@ def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
 
 
 def full(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """The demonstration's drawings as they were drawn, at 105 x 105 pixels."""
+    """The demonstration's drawings at full resolution, 105 x 105 pixels."""
     return _table(settings.data_seed, SIDE, rows)
 
 
@@ -74,11 +74,11 @@ def alphabets(
     """Drawings of all characters by all drawers, in that order.
 
     Args:
-        seed: Of characters, people and drawings.
-        size: Pixels of a side, to which the 105 are averaged by area.
+        seed: Seed of characters, people and drawings.
+        size: Pixels of a side, after averages of the 105 by area.
         sizes: Family and number of characters of each alphabet, by its name.
-        drawers: People.
-        variation: How much hands differ.
+        drawers: Number of people.
+        variation: Variation of drawings.
     """
     rng = np.random.default_rng([seed, 5])
     chosen = DEMO if sizes is None else sizes
@@ -88,8 +88,8 @@ def alphabets(
     images = np.empty((len(pens), size, size))
     for begin in range(0, len(pens), _CHUNK):
         part = slice(begin, begin + _CHUNK)
-        held = np.repeat(strokes, drawers)[part]
-        images[part] = area(ink(curves[part], held, pens[part]), size)
+        n_strokes = np.repeat(strokes, drawers)[part]
+        images[part] = area(ink(curves[part], n_strokes, pens[part]), size)
     counts = [count for _, count in chosen.values()]
     number = np.arange(len(knots)).repeat(drawers)
     output = np.arange(len(counts)).repeat(np.multiply(counts, drawers))
@@ -113,28 +113,32 @@ def ink(
 
     Args:
         curves: Points (x, y) along each stroke, in pixels.
-        strokes: How many strokes of each drawing there are; further ones are not drawn.
+        strokes: Number of strokes of each drawing; further ones are not drawn.
         pens: Radii, in pixels.
     """
     n, s, t, _ = curves.shape
     reach = int(np.ceil(pens.max() + 0.5))
     steps = np.arange(-reach, reach + 1)
-    drawn = np.arange(s)[None, :] < strokes[:, None]
-    which, stroke = np.nonzero(drawn)
-    at = np.clip(curves[which, stroke], reach, SIDE - 1 - reach).reshape(-1, 2).astype(np.float32)
-    drawing = which.repeat(t)
-    near = np.round(at).astype(np.int64)
-    across = (near[:, :1] + steps - at[:, :1]) ** 2
-    down = (near[:, 1:] + steps - at[:, 1:]) ** 2
-    away = np.sqrt(down[:, :, None] + across[:, None, :])
-    shade = np.clip(pens.astype(np.float32)[drawing, None, None] + np.float32(0.5) - away, 0, 1)
-    place = (
+    present = np.arange(s)[None, :] < strokes[:, None]
+    drawing_of_stroke, stroke = np.nonzero(present)
+    points = (
+        np.clip(curves[drawing_of_stroke, stroke], reach, SIDE - 1 - reach)
+        .reshape(-1, 2)
+        .astype(np.float32)
+    )
+    drawing = drawing_of_stroke.repeat(t)
+    pixel = np.round(points).astype(np.int64)
+    across = (pixel[:, :1] + steps - points[:, :1]) ** 2
+    down = (pixel[:, 1:] + steps - points[:, 1:]) ** 2
+    distance = np.sqrt(down[:, :, None] + across[:, None, :])
+    shade = np.clip(pens.astype(np.float32)[drawing, None, None] + np.float32(0.5) - distance, 0, 1)
+    index = (
         (drawing * SIDE * SIDE)[:, None, None]
-        + (near[:, 1:] + steps)[:, :, None] * SIDE
-        + (near[:, :1] + steps)[:, None, :]
+        + (pixel[:, 1:] + steps)[:, :, None] * SIDE
+        + (pixel[:, :1] + steps)[:, None, :]
     )
     paper = np.zeros(n * SIDE * SIDE, dtype=np.float32)
-    np.maximum.at(paper, place.ravel(), shade.ravel())
+    np.maximum.at(paper, index.ravel(), shade.ravel())
     return paper.reshape(n, SIDE, SIDE).astype(np.float64)
 
 
@@ -145,36 +149,36 @@ def _table(seed: int, size: int, rows: int | None) -> pd.DataFrame:
 def _characters(
     rng: np.random.Generator, chosen: dict[str, tuple[int, int]]
 ) -> tuple[Float[np.ndarray, "c s k 2"], Int[np.ndarray, " c"]]:
-    """Knots of every character's strokes within [-1, 1], and how many strokes it has."""
+    """Knots of each character's strokes within [-1, 1], and its number of strokes."""
     stocks = {family: _stock(rng, 7) for family in {f: None for f, _ in chosen.values()}}
     knots, strokes = [], []
     for family, count in chosen.values():
         stock = np.concatenate([stocks[family], _stock(rng, 3)])
         for _ in range(count):
-            mine = rng.choice(len(stock), 3, replace=False)
-            places = rng.uniform(-0.4, 0.4, (3, 1, 2))
-            turned = rng.choice([-1.0, 1.0], (3, 1, 2))  # a stroke may be mirrored
-            made = stock[mine] * turned + places
-            number = int(rng.integers(2, 4))
-            knots.append(_fitted(made, number))
-            strokes.append(number)
+            choice = rng.choice(len(stock), 3, replace=False)
+            positions = rng.uniform(-0.4, 0.4, (3, 1, 2))
+            mirrored = rng.choice([-1.0, 1.0], (3, 1, 2))  # a stroke may be mirrored
+            character = stock[choice] * mirrored + positions
+            n_strokes = int(rng.integers(2, 4))
+            knots.append(_fitted(character, n_strokes))
+            strokes.append(n_strokes)
     return np.array(knots), np.array(strokes)
 
 
-def _fitted(knots: Float[np.ndarray, "s k 2"], number: int) -> Float[np.ndarray, "s k 2"]:
-    """The character moved and stretched to fill the square, as people fill their box."""
-    own = knots[:number].reshape(-1, 2)
-    low, high = own.min(0), own.max(0)
+def _fitted(knots: Float[np.ndarray, "s k 2"], n_strokes: int) -> Float[np.ndarray, "s k 2"]:
+    """Move and scale a character to fill the square."""
+    points = knots[:n_strokes].reshape(-1, 2)
+    low, high = points.min(0), points.max(0)
     return np.asarray((knots - (low + high) / 2) * (1.6 / (high - low).max()))
 
 
 def _stock(rng: np.random.Generator, count: int) -> Float[np.ndarray, "count k 2"]:
-    """Strokes about the origin: a way taken in steps whose direction turns."""
+    """Strokes about the origin: random walks with turning directions."""
     turn = np.cumsum(rng.normal(0, 1.1, (count, KNOTS - 1)), axis=1)
     heading = rng.uniform(0, 2 * np.pi, (count, 1)) + turn
     length = rng.uniform(0.35, 0.7, (count, KNOTS - 1, 1))
-    ways = length * np.stack([np.cos(heading), np.sin(heading)], axis=-1)
-    knots = np.concatenate([np.zeros((count, 1, 2)), np.cumsum(ways, axis=1)], axis=1)
+    steps = length * np.stack([np.cos(heading), np.sin(heading)], axis=-1)
+    knots = np.concatenate([np.zeros((count, 1, 2)), np.cumsum(steps, axis=1)], axis=1)
     return np.asarray(knots - knots.mean(axis=1, keepdims=True))
 
 
@@ -183,11 +187,11 @@ def _written(
 ) -> Float[np.ndarray, "n s t 2"]:
     """Points along the strokes of each drawing, in pixels; drawers change fastest."""
     c, s = knots.shape[:2]
-    every = knots[:, None] + rng.normal(0, v.knots, (c, drawers, s, KNOTS, 2))
-    every = every + rng.normal(0, v.places, (c, drawers, s, 1, 2))
-    along = np.linspace(0, KNOTS - 1, POINTS)
-    basis = CubicSpline(np.arange(KNOTS), np.eye(KNOTS), bc_type="natural")(along)
-    curves = basis @ every  # [c, drawers, s, t, 2]
+    varied = knots[:, None] + rng.normal(0, v.knots, (c, drawers, s, KNOTS, 2))
+    varied = varied + rng.normal(0, v.places, (c, drawers, s, 1, 2))
+    t = np.linspace(0, KNOTS - 1, POINTS)
+    basis = CubicSpline(np.arange(KNOTS), np.eye(KNOTS), bc_type="natural")(t)
+    curves = basis @ varied  # [c, drawers, s, t, 2]
     bent = curves + _bending(rng, drawers, v.bend, curves)
     turn, shear = rng.normal(0, v.slant / 2, drawers), rng.normal(0, v.slant, drawers)
     stretch = np.exp(rng.normal(0, 0.1, (drawers, 2)))
@@ -202,7 +206,7 @@ def _written(
 def _bending(
     rng: np.random.Generator, drawers: int, bend: float, points: Float[np.ndarray, "c d s t 2"]
 ) -> Float[np.ndarray, "c d s t 2"]:
-    """Each drawer's smooth field of displacements: a few waves longer than the paper's half."""
+    """Smooth displacements for each drawer: a few waves longer than half the paper."""
     waves = 4
     frequency = rng.normal(0, 1.5, (drawers, 2, waves))
     phase = rng.uniform(0, 2 * np.pi, (drawers, waves))

@@ -1,4 +1,4 @@
-"""Arrays that a page shows of a model at its present state (see the catalog)."""
+"""Arrays on the page of a model at its present state (see the catalog)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def snapshot(fitted: FittedOmniglot) -> dict[str, np.ndarray]:
 
 
 def _coregionalization(fitted: FittedOmniglot) -> dict[str, np.ndarray]:
-    """Coregionalization of the shown classes, and of the outputs over all classes."""
+    """Coregionalization of the classes on the page, and of the outputs over all classes."""
     factors = fitted.factors()
-    shown = factors[:, rows.shown(fitted.data.observed)]
-    latent, correlation = matrices.largest(factors), matrices.correlation(shown)
+    visible = factors[:, rows.shown(fitted.data.observed)]
+    latent, correlation = matrices.largest(factors), matrices.correlation(visible)
     return {
         "latent": latent,
-        "shown_B": matrices.blocks(shown, latent),
+        "shown_B": matrices.blocks(visible, latent),
         "correlation": correlation,
         "order": matrices.alike(correlation),
         "global": matrices.between_outputs(factors, fitted.data.sizes),
@@ -46,6 +46,6 @@ def _patches(fitted: FittedOmniglot) -> dict[str, np.ndarray]:
     if fitted.data.metadata["kernel"] != "patch":
         return {"patches": np.empty((0, 0, 0)), "patches_weight": np.empty(0)}
     z, influence = (to_numpy(v) for v in models.inducing_patches(fitted.model))
-    most = np.argsort(-influence, kind="stable")[:PATCHES]
+    largest = np.argsort(-influence, kind="stable")[:PATCHES]
     side = round(z.shape[1] ** 0.5)
-    return {"patches": z[most].reshape(-1, side, side), "patches_weight": influence[most]}
+    return {"patches": z[largest].reshape(-1, side, side), "patches_weight": influence[largest]}

@@ -1,4 +1,4 @@
-"""Tensors of prepared rows, stored with a model, and the rows from them."""
+"""Conversion of prepared rows to tensors stored with a model, and back."""
 
 from __future__ import annotations
 

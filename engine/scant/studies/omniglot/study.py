@@ -1,7 +1,7 @@
 """Omniglot: many outputs with classes of their own, few examples (Ma 2023, chapters 3 and 4).
 
-The study trains one model on images of one size or on features, evaluates its bound on all rows now
-and then, and calibrates its probabilities or averages them with other classifiers.
+The study trains one model on images of one size or on features, evaluates its bound on all rows at
+intervals, and calibrates its probabilities or averages them with other classifiers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Study(TrainedStudy):
 
     @property
     def scheduled(self) -> bool:  # type: ignore[override]
-        """Whether the learning rate has come down at max_steps."""
+        """True if the learning rate decays until max_steps."""
         return models.horizon(self.settings, 1) is not None
 
     # --- training -------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class Study(TrainedStudy):
             self._take(best)
 
     def _whole(self, elbo: float) -> float:
-        """The bound with all classes, nats a row; of many rows, some stand for all."""
+        """The bound with all classes, nats a row; a sample replaces many rows."""
         steps = self.trainer.steps
         if steps != 1 and steps % WHOLE_EVERY and steps != self.max_steps:
             return self.bound
@@ -108,7 +108,7 @@ class Study(TrainedStudy):
         typical_rows = self.prepared[typical]
         return FittedOmniglot(self.data, self.model, self.temperature, typical_rows, self.average)
 
-    # --- afterwards -----------------------------------------------------------------------------
+    # --- after training -------------------------------------------------------------------------
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         from scant.studies.omniglot.report import write_report
@@ -160,7 +160,7 @@ class Study(TrainedStudy):
         study.start_restart(0, 0, part(tensors, "model."))
         return study
 
-    # --- questions ------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------
 
     @property
     def inputs(self) -> list[str]:
@@ -168,20 +168,20 @@ class Study(TrainedStudy):
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the predicted class of each row, and the probabilities of all classes.
+        """Return the table with the predicted class and the class probabilities of each row.
 
-        The class is called `label`, or `predicted` where the table has labels; classes of other
+        The class is called `label`, or `predicted` if the table has labels; classes of other
         outputs have empty cells. Images are resized to the model's size.
 
         Raises:
-            BadInput: A column is absent, or an output that the model has not seen.
+            BadInput: A column is absent, or the model was not trained on an output.
         """
         from scant.studies.omniglot.explore import predictions
 
         return predictions(self.present, table)
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        """Prediction methods, then their limits (`scant.events.Report.limits`)."""
         own = MODELS[self.settings.model]
         ensemble = self.average.ensemble if self.average else None
         limits = [describe(ensemble, own, "Probabilities")]
@@ -198,7 +198,7 @@ class Study(TrainedStudy):
         return tuple(limits)
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
-        """Answers "draw", "response", "block" and "shots" (see the catalog)."""
+        """Answer "draw", "response", "block" or "shots" (see the catalog)."""
         from scant.studies.omniglot.explore import answer
 
         return answer(self.present, question, query)

@@ -1,9 +1,9 @@
-"""Tables of outputs that have classes of their own: alphabets of characters, floors of buildings.
+"""Tables of outputs, each with its own classes: alphabets of characters, floors of buildings.
 
-A row is one thing to classify: its `output`, its `label` (a class that belongs to its output, so
-that "a" of two alphabets are two classes) and numbers. Columns `p0, p1, …` are pixels of an image,
-row by row, 1 ink and 0 paper; where they are, further columns are no features. What a file may hold
-stands in `TABLE`, so that the common reader checks it cell by cell; `of` makes arrays of a table.
+A row is one item to classify: its `output`, its `label` (a class of its output, so that "a" of two
+alphabets are two classes) and numbers. Columns `p0, p1, …` are pixels of an image, row by row, 1
+ink and 0 paper; if they are present, further columns are no features. `TABLE` describes valid
+files, which the common reader checks cell by cell; `of` converts a table to arrays.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from scant.tables.as_finite import finite
 from scant.tables.column_matching import listed
 from scant.tables.schema import Column, RowNumbers, TableSchema
 
-UNKNOWN = -1  # the label of a row that is to be predicted
-MOST_FEATURES = 4096  # that are no pixels
+UNKNOWN = -1  # the label of a row to predict
+MOST_FEATURES = 4096  # maximum, other than pixels
 _PIXEL = re.compile(r"p(\d+)")
 
 TABLE = TableSchema(
@@ -60,9 +60,9 @@ class Characters:
         outputs: Names, in order of first appearance.
         classes: Names of each output's classes, in order of first appearance.
         output: Index into `outputs`.
-        label: Index into `classes[output]`; `UNKNOWN` where the table does not say.
+        label: Index into `classes[output]`; `UNKNOWN` where the table has none.
         x: Features, or pixels row by row.
-        features: Their columns.
+        features: Columns of x.
     """
 
     outputs: list[str]
@@ -77,17 +77,17 @@ class Characters:
 
     @property
     def offset(self) -> Int[np.ndarray, " d"]:
-        """The number of each output's first class, where all classes are counted through."""
+        """Number of each output's first class, counted through all outputs."""
         return np.cumsum([0, *(len(names) for names in self.classes)])[:-1]
 
     @property
     def number(self) -> Int[np.ndarray, " n"]:
-        """Each row's class, counted through all outputs; `UNKNOWN` where its label is."""
+        """Class of each row, counted through all outputs; `UNKNOWN` where its label is."""
         return np.where(self.label < 0, UNKNOWN, self.offset[self.output] + self.label)
 
     @property
     def pixels(self) -> bool:
-        """Whether the features are the pixels of images."""
+        """True if the features are the pixels of images."""
         return bool(self.features) and all(_PIXEL.fullmatch(f) for f in self.features)
 
     def take(self, rows: Int[np.ndarray, " m"]) -> Characters:
@@ -95,14 +95,14 @@ class Characters:
         return replace(self, output=self.output[rows], label=self.label[rows], x=self.x[rows])
 
     def frame(self) -> pd.DataFrame:
-        """The table; `of` gives the arrays back. Unknown labels are empty cells."""
-        own = [
+        """Convert to a table, the inverse of `of`. Unknown labels are empty cells."""
+        labels = [
             None if label < 0 else self.classes[d][label]
             for d, label in zip(self.output, self.label)
         ]
-        named = {"output": [self.outputs[d] for d in self.output], "label": own}
+        names = {"output": [self.outputs[d] for d in self.output], "label": labels}
         pixels = pd.DataFrame(self.x, columns=self.features)
-        return pd.concat([pd.DataFrame(named, dtype=object), pixels], axis=1)
+        return pd.concat([pd.DataFrame(names, dtype=object), pixels], axis=1)
 
 
 def of(
@@ -114,18 +114,18 @@ def of(
     name: str = "the table",
     rows: RowNumbers | None = None,
 ) -> Characters:
-    """The arrays of a table, such as `read_table(file, TABLE).frame`.
+    """Convert a table, such as `read_table(file, TABLE).frame`, to arrays.
 
     Args:
         frame: Columns as in `TABLE`; `label` may be absent.
-        outputs: The outputs a model was trained on. None: those of the table.
-        classes: The classes of each of them; others in the table are `UNKNOWN`. None: the table's.
-        features: The columns to take. None: the pixels, or every column that the schema leaves.
-        name: What messages call the table.
-        rows: The row of each line, for messages; counted from 0 where None.
+        outputs: Outputs that a model was trained on. None: those of the table.
+        classes: Classes of each of them; others in the table are `UNKNOWN`. None: the table's.
+        features: Columns to use. None: pixels, or all columns that are not in the schema.
+        name: Name of the table in messages.
+        rows: Row of each line, for messages; None: counted from 0.
 
     Raises:
-        BadInput: A column is absent, an output was not trained on, pixels have a gap, a cell is no
+        BadInput: A column is absent, an output was not trained on, a pixel is missing, a cell is no
             finite number.
     """
     at = np.arange(len(frame)) if rows is None else np.asarray(rows)
@@ -136,29 +136,29 @@ def of(
         )
     names = [str(w) for w in frame["output"]]
     known = list(dict.fromkeys(names if outputs is None else outputs))
-    place = {word: d for d, word in enumerate(known)}
-    lost = next((i for i, word in enumerate(names) if word not in place), None)
-    if lost is not None:
+    index = {value: d for d, value in enumerate(known)}
+    first_unknown = next((i for i, value in enumerate(names) if value not in index), None)
+    if first_unknown is not None:
         raise BadInput(
-            f"{name}, column 'output', row {at[lost]}: the model was not trained on "
-            f"{names[lost]!r}; its outputs are {listed(known)}."
+            f"{name}, column 'output', row {at[first_unknown]}: the model was not trained on "
+            f"{names[first_unknown]!r}; its outputs are {listed(known)}."
         )
-    output = np.array([place[word] for word in names], dtype=np.int64)
-    own, label = _labels(frame, output, len(known), classes)
+    output = np.array([index[value] for value in names], dtype=np.int64)
+    class_names, label = _labels(frame, output, len(known), classes)
     columns = columns_of(frame, name) if features is None else list(features)
-    return Characters(known, own, output, label, finite(frame, columns, name, at), columns)
+    return Characters(known, class_names, output, label, finite(frame, columns, name, at), columns)
 
 
 def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
-    """The columns that are learned from: pixels in their order, or else all that are numbers.
+    """Columns of features: pixels in their order, or else all numeric columns.
 
     Raises:
         BadInput: There are none, a pixel is missing between two, or there are too many.
     """
-    kept = ("output", "label", *(c.name for c in COLUMNS), "predicted", "probability")
-    others = [c for c in map(str, frame.columns) if c not in kept]
-    pixels = {int(match[1]): c for c in others if (match := _PIXEL.fullmatch(c))}
-    if len(pixels) > 3 and 2 * len(pixels) > len(others):
+    reserved = ("output", "label", *(c.name for c in COLUMNS), "predicted", "probability")
+    candidates = [c for c in map(str, frame.columns) if c not in reserved]
+    pixels = {int(match[1]): c for c in candidates if (match := _PIXEL.fullmatch(c))}
+    if len(pixels) > 3 and 2 * len(pixels) > len(candidates):
         gap = next((i for i in range(max(pixels) + 1) if i not in pixels), None)
         if gap is not None:
             raise BadInput(
@@ -166,7 +166,7 @@ def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
                 "from p0 without a gap."
             )
         return [pixels[i] for i in range(len(pixels))]
-    numbers = [c for c in others if pd.api.types.is_numeric_dtype(frame[c])]
+    numbers = [c for c in candidates if pd.api.types.is_numeric_dtype(frame[c])]
     if not 1 <= len(numbers) <= MOST_FEATURES:
         raise BadInput(
             f"{name} has {len(numbers):,} columns of numbers, but needs 1 to {MOST_FEATURES:,} as "
@@ -176,46 +176,46 @@ def columns_of(frame: pd.DataFrame, name: str = "the table") -> list[str]:
 
 
 def side(count: int, width: int = 0, height: int = 0) -> tuple[int, int]:
-    """Height and width of images of so many pixels.
+    """Height and width of images of `count` pixels.
 
     Args:
-        count: Columns p0, p1, ….
-        width: As a setting says; 0: follows from the other one, or from a square.
+        count: Number of columns p0, p1, ….
+        width: Width in the settings; 0: from the height, or from a square.
         height: Likewise.
 
     Raises:
         BadInput: They do not fit the number of pixels.
     """
     if not width and not height:
-        root = round(count**0.5)
-        if root * root != count:
+        side_length = round(count**0.5)
+        if side_length * side_length != count:
             raise BadInput(
                 f"{count:,} pixels do not form a square image; set 'width' and 'height'."
             )
-        return root, root
-    wide, high = width or count // height, height or count // width
-    if wide * high != count:
+        return side_length, side_length
+    full_width, full_height = width or count // height, height or count // width
+    if full_width * full_height != count:
         raise BadInput(
             f"Settings 'width' = {width} and 'height' = {height} do not fit {count:,} pixels; "
             "their product must be that number."
         )
-    return high, wide
+    return full_height, full_width
 
 
 def area(images: Float[np.ndarray, "n h w"], size: int) -> Float[np.ndarray, "n s t"]:
-    """Images brought to at most size x size pixels, each the average of the area it covers.
+    """Reduce images to at most size x size pixels, each the average of the area it covers.
 
-    Unlike sampling every few pixels it breaks no stroke; a side that is short enough stays.
+    Unlike sampling of pixels it breaks no stroke; a side that is short enough stays.
     """
-    high, wide = images.shape[1:]
-    down, across = (_averaging(n, min(n, size)) for n in (high, wide))
+    height, width = images.shape[1:]
+    down, across = (_averaging(n, min(n, size)) for n in (height, width))
     return np.asarray(down @ images @ across.T, dtype=np.float64)
 
 
 def nearest(images: Float[np.ndarray, "n h w"], size: int) -> Float[np.ndarray, "n s t"]:
-    """Images brought to at most size x size pixels, each the image's pixel at its center.
+    """Reduce images to at most size x size pixels, each the image's pixel at its center.
 
-    The publication's images were reduced so (Ma 2023, section 4.3); thin strokes break.
+    The publication uses this method (Ma 2023, section 4.3); thin strokes break.
     """
     # Centers lie at (i + 1/2) n / s, in pixels of the image.
     down, across = (
@@ -226,7 +226,7 @@ def nearest(images: Float[np.ndarray, "n h w"], size: int) -> Float[np.ndarray, 
 
 
 def _averaging(long: int, short: int) -> Float[np.ndarray, "s n"]:
-    """The matrix that averages `long` pixels to `short` ones, by the lengths they share."""
+    """Matrix of averages from `long` pixels to `short` ones, by the lengths they share."""
     edges = np.linspace(0, long, short + 1)
     left, right = edges[:-1, None], edges[1:, None]
     at = np.arange(long)
@@ -241,14 +241,14 @@ def _labels(
     classes: Sequence[Sequence[str]] | None,
 ) -> tuple[list[list[str]], Int[np.ndarray, " n"]]:
     """Names of each output's classes, and each row's index among them."""
-    given = frame["label"] if "label" in frame else pd.Series([None] * len(frame), dtype=object)
-    labels = [None if pd.isna(w) else str(w) for w in given]
+    cells = frame["label"] if "label" in frame else pd.Series([None] * len(frame), dtype=object)
+    labels = [None if pd.isna(w) else str(w) for w in cells]
     results: list[dict[str, int]] = [{} for _ in range(count)]
     if classes is not None:
-        results = [{word: i for i, word in enumerate(names)} for names in classes]
+        results = [{name: i for i, name in enumerate(names)} for names in classes]
     else:
-        for d, word in zip(output, labels):
-            if word is not None:
-                results[d].setdefault(word, len(results[d]))
+        for d, name in zip(output, labels):
+            if name is not None:
+                results[d].setdefault(name, len(results[d]))
     label = [UNKNOWN if w is None else results[d].get(w, UNKNOWN) for d, w in zip(output, labels)]
     return [list(names) for names in results], np.array(label, dtype=np.int64)

@@ -1,9 +1,9 @@
 """Temperature scaling of class probabilities on held-out rows.
 
-The bound is trained on few examples of each class, and its softmax comes out too sure or too
-unsure. Functions are divided by a temperature before the softmax (Guo et al. 2017): the one under
-which a model that was not shown one row in five of each class thinks these rows most probable. No
-row that is held out for the figures takes part, and the run's own model keeps all its rows.
+The bound is trained on few examples of each class, and its softmax is over- or underconfident.
+Functions are divided by a temperature before the softmax (Guo et al. 2017). It maximizes the
+probability of one row in five of each class under a model trained without these rows. Rows held out
+for the report take no part, and the model of the run keeps all its rows.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from scant.studies.omniglot import models
 from scant.studies.omniglot.partners import Average
 from scant.studies.omniglot.prepared import Prepared
 
-ONE_IN = 5  # rows of each class that are not shown
-MOST_ROWS = 4000  # of a table, to be done in seconds
-FEWEST = 20  # left out, to tell anything
-FEWEST_OF_SOME = 8  # the same where they weigh what is averaged as well
+ONE_IN = 5  # one row in so many of each class is left out
+MOST_ROWS = 4000  # maximum training rows, for a fit in seconds
+FEWEST = 20  # least number of left-out rows
+FEWEST_OF_SOME = 8  # the same if they weigh the average as well
 MOST_STEPS = 400
 COLDEST, HOTTEST = 0.2, 10.0
-COLDEST_OF_SOME = 0.05  # where it is one of several that are averaged
-DRAWS = 64  # of the latent functions
+COLDEST_OF_SOME = 0.05  # if the model is one of several in an average
+DRAWS = 64  # samples of the latent functions
 
 
 def find(
     data: Prepared, model: models.Model, deadline: Deadline = NEVER
 ) -> tuple[float, str, Average | None]:
-    """The temperature, and a sentence about it; 1 where there are too few or too many rows.
+    """Return the temperature and a note on it; 1 if there are too few or too many rows.
 
-    The same rows weigh what the probabilities are averaged with, where settings ask for it.
+    The left-out rows also weigh the average with other classifiers, if it is in the settings.
 
     Args:
-        data: The run's rows.
+        data: Rows of the run.
         model: Its model.
-        deadline: Of all of it.
+        deadline: Deadline of the whole function.
     """
     s, fewest, one_in = data.settings, FEWEST, ONE_IN
-    if s.stack:  # of small tables too, whose left-out rows are a larger part
+    if s.stack:  # also for small tables, with a larger share of left-out rows
         fewest, one_in = FEWEST_OF_SOME, min(ONE_IN, max(2, len(data.train) // FEWEST))
     left = left_out(data.observed.number[data.train], one_in)
     if len(left) < fewest:
@@ -62,24 +62,27 @@ def find(
     prepared = model.kernel.prepare(data.x[at])
     output, label = data.output[at], data.label[at]
     first = len(order) - len(left)
-    steps = min(s.max_steps, MOST_STEPS)  # as long as the run, so that it is as sure as the run
+    steps = min(s.max_steps, MOST_STEPS)  # as many as in the run, for the same confidence
     rows = prepared, output, label, first
     training = deadline.share(TRAINING_SHARE)
-    fresh = list(models.anew(model, s, *rows, steps, s.learning_rate, training))
+    retrained = list(models.anew(model, s, *rows, steps, s.learning_rate, training))
 
-    def chances(log_temperature: float) -> torch.Tensor:
-        """Probabilities of the left-out rows' classes."""
+    def probabilities(log_temperature: float) -> torch.Tensor:
+        """Class probabilities of the left-out rows."""
         result = data.x.new_zeros(len(left), int(data.sizes.max()))
-        for rows, other, own in fresh:
-            late = (rows >= first).nonzero().squeeze(1)
-            p = other.predict(
-                late, own[late], DRAWS, temperature=math.exp(log_temperature)
+        for rows, piece, output_in_piece in retrained:
+            left_out_rows = (rows >= first).nonzero().squeeze(1)
+            p = piece.predict(
+                left_out_rows,
+                output_in_piece[left_out_rows],
+                DRAWS,
+                temperature=math.exp(log_temperature),
             ).probability
-            result[rows[late] - first, : p.shape[1]] = p
+            result[rows[left_out_rows] - first, : p.shape[1]] = p
         return result
 
     def cost(log_temperature: float) -> float:
-        true = chances(log_temperature).gather(1, label[first:, None])
+        true = probabilities(log_temperature).gather(1, label[first:, None])
         return -float(true.clamp(min=1e-300).log().sum()) / len(left)
 
     coldest = COLDEST_OF_SOME if s.stack else COLDEST
@@ -88,10 +91,10 @@ def find(
     value = float(math.exp(result.x))
     average: Average | None = None
     if s.stack:
-        p = chances(float(result.x)).cpu().numpy()
+        p = probabilities(float(result.x)).cpu().numpy()
         offset = data.observed.offset[data.observed.output[data.train[left]]]
-        told = CategoricalPredictive(p, first=offset)
-        average = Average.fit(data, data.train[order], first, told, deadline)
+        prediction = CategoricalPredictive(p, first=offset)
+        average = Average.fit(data, data.train[order], first, prediction, deadline)
     return (
         value,
         (
@@ -103,10 +106,10 @@ def find(
 
 
 def left_out(number: Int[np.ndarray, " n"], one_in: int = ONE_IN) -> Int[np.ndarray, " k"]:
-    """One row in so many of each class, one at least, and none of a class with a single row."""
+    """One row in `one_in` of each class, at least one, and none of a class with a single row."""
     results = []
     for c in np.unique(number):
-        own = np.flatnonzero(number == c)
-        if len(own) > 1:
-            results.append(own[-max(1, len(own) // one_in) :])
+        rows = np.flatnonzero(number == c)
+        if len(rows) > 1:
+            results.append(rows[-max(1, len(rows) // one_in) :])
     return np.concatenate(results) if results else np.empty(0, int)

@@ -1,4 +1,4 @@
-"""What the columns of survey catalogs are called, beside their bands.
+"""Column names of survey catalogs, apart from bands.
 
 Surveys: SDSS (CasJobs), LSST/Rubin, DES, HSC, KiDS, Euclid; also VizieR.
 """
@@ -18,10 +18,10 @@ _PHOTOMETRIC = r"(\w+_)?(z_?phot|photo_?z|zph)(_\w+)?|z_b(_min|_max)?|z_ml|z_mc|
 _DOUBTS = r"\w*flags?(_\w+)?|z_?(warn|warning|flag|conf|quality)|zwarn|specz_\w*(flag|conf)\w*"
 # LSST `i_extendedness`, HSC `i_extendedness_value`, DES `EXTENDED_CLASS_COADD`: star or galaxy.
 _CLASSES = r"(\w+_)?(extended(ness)?|class_star|star_galaxy)(_\w+)?|is_(star|galaxy|extended)"
-_PLACES = (
+_OBSERVATIONS = (
     r"run|rerun|cam_?col|field|plate|mjd|fiber|fiber_?id|tile|tract|patch|sky_?version|h_?pix_?\d*|"
     r"healpix(_\d+)?|(\w+_)?(science|spec|detect_is|is)_primary"
 )
-# Of the words of a name, in lower case, joined by "_": positions, redshifts that others estimated,
-# flags, classes of stars and galaxies, and where and when a galaxy was observed.
-ASIDE = "|".join((_SKY, _PHOTOMETRIC, _DOUBTS, _CLASSES, _PLACES))
+# Pattern for the words of a name, in lower case, joined by "_": positions, redshift estimates,
+# flags, classes of stars and galaxies, and place and time of the observation.
+ASIDE = "|".join((_SKY, _PHOTOMETRIC, _DOUBTS, _CLASSES, _OBSERVATIONS))

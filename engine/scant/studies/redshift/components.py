@@ -1,9 +1,9 @@
-"""Principal components of many columns, where left-out rows are predicted better from them.
+"""Principal components of many columns, used where they predict left-out rows better.
 
 The thesis prepares its inputs by principal components, too (Almosallam 2017, section 6.3.1). The
 first components of a hundred columns often carry all that some hundreds of rows can teach, and
 basis functions of eight inputs are cheaper than those of a hundred. A straight line and a small GP
-try several numbers of components, and all columns; the best prediction of left-out rows decides.
+are fitted to several numbers of components and to all columns; left-out rows decide.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MIN_COLUMNS = 30  # columns beyond which they are tried
 
 
 def whole(x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """Rows with the expectation of what they lack, under one Gaussian."""
+    """Fill missing values by their expectation under one Gaussian."""
     return fill(x, single_gaussian(x)) if bool(x.isnan().any()) else x
 
 
 def transformed(x: Float[Tensor, "n d"], T: Float[Tensor, "q d"]) -> Float[Tensor, "n q"]:
-    """T x of each row, finite or NaN; a coordinate is NaN where a column that it needs is missing.
+    """T x of each row; a coordinate is NaN where a column that it needs is missing.
 
     NaN times the zeros of T would make every coordinate of a row with a gap NaN.
     """
@@ -38,7 +38,7 @@ def transformed(x: Float[Tensor, "n d"], T: Float[Tensor, "q d"]) -> Float[Tenso
 
 
 def projection(x: Float[Tensor, "n d"], count: int) -> Float[np.ndarray, "q d"]:
-    """From standardized columns to their first components, each of unit variance."""
+    """Matrix from standardized columns to their first components, each of unit variance."""
     centred = x - x.mean(0)
     _, S, Vt = torch.linalg.svd(centred, full_matrices=False)
     used = S[:count] > 1e-9 * S[0]
@@ -52,11 +52,11 @@ def chosen(
     y: Float[np.ndarray, " n"],
     log: bool,
 ) -> Float[np.ndarray, "q d"] | None:
-    """The projection by which left-out rows are predicted best; None: all columns are better.
+    """Projection that predicts left-out rows best; None: all columns are better.
 
     Args:
         x: Rows to learn from, NaN where missing.
-        others: Further rows, whose target is not learned from; they help to find the components.
+        others: Further rows for the components; their targets are not used.
         y: Targets.
         log: Whether the target's logarithm is learned.
     """
@@ -66,11 +66,11 @@ def chosen(
     counts = [count for count in COUNTS if count < min(d, len(filled) - 1)]
     if not counts:
         return None
-    tried = {count: projection(filled, count) for count in counts}
-    scores = {count: _score(inputs.numpy() @ T.T, y, log) for count, T in tried.items()}
+    projections = {count: projection(filled, count) for count in counts}
+    scores = {count: _score(inputs.numpy() @ T.T, y, log) for count, T in projections.items()}
     best = max(scores, key=lambda count: scores[count])
-    plain = _score(inputs.numpy(), y, log)
-    return tried[best] if scores[best] > plain + LEAST_GAIN else None
+    plain_score = _score(inputs.numpy(), y, log)
+    return projections[best] if scores[best] > plain_score + LEAST_GAIN else None
 
 
 def _score(x: Float[np.ndarray, "n q"], y: Float[np.ndarray, " n"], log: bool) -> float:
@@ -79,5 +79,5 @@ def _score(x: Float[np.ndarray, "n q"], y: Float[np.ndarray, " n"], log: bool) -
     return max(_mean(line, len(gp[0])), _mean(gp, len(gp[0])))
 
 
-def _mean(tried: Tried, count: int) -> float:
-    return float(tried[0][:count].mean())
+def _mean(result: Tried, count: int) -> float:
+    return float(result[0][:count].mean())

@@ -1,10 +1,10 @@
 """Stacked ensemble of GPz models and other regressions: the predictor of a redshift study.
 
-Left-out rows choose the weights (`scant.ensemble`). With a few dozen rows they are too few to tell
-the best member, so a GP averaged over its hyperparameters has a strong prior. Errors have heavier
-tails and a sharper middle than any member predicts; the same rows rescale the mixture's Gaussians.
-Rows with missing values are predicted by GPz alone, which integrates over them, unless they lack
-few of many columns.
+Left-out rows choose the weights (`scant.ensemble`). A few dozen rows cannot identify the best
+member, so a GP averaged over its hyperparameters has a strong prior. Errors have heavier tails and
+a sharper middle than any member predicts; the left-out rows also rescale the mixture's Gaussians.
+GPz alone predicts rows with missing values, which it integrates over, unless they lack few of many
+columns.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ from scant.studies.redshift.members import (
 )
 from scant.studies.redshift.settings import BASIS_FUNCTIONS
 
-# Components of the inputs' density that missing values are filled with, unless `missing` is auto
-# and left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave
-# RMSE .083, .091, .088, .088: more only follow noise.
+# Components of the density of the inputs that fills missing values, unless `missing` is auto and
+# left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave RMSE
+# .083, .091, .088, .088: more only follow noise.
 DENSITY_COMPONENTS = 8
-MAX_FILLED_SHARE = 0.1  # of a row's columns, where members beside GPz predict it
+MAX_FILLED_SHARE = 0.1  # of a row's columns; with more missing, GPz alone predicts it
 MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
 MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
-RANGE_MARGIN = 0.1  # of the targets' range, by which means of GPz may leave it
+RANGE_MARGIN = 0.1  # of the targets' range; means of GPz may leave the range by it
 PRIOR = 0.3  # prior count of a member, in rows
 MARGINAL_GP_PRIOR = 10.0  # of the GP averaged over its hyperparameters
 PART_PRIOR = 1.0  # of a component of a GP of the nearest rows
@@ -69,7 +69,7 @@ NAMES = (GPZ, *MEMBERS)
 
 @dataclass(frozen=True, eq=False)
 class GPzEnsemble:
-    """GPz models of the same inputs x, and the members beside them.
+    """GPz models of the same inputs x, and further members.
 
     The GPz models are an equal mixture. Their disagreement counts as model variance: with more
     data they would agree.
@@ -77,7 +77,7 @@ class GPzEnsemble:
     Attributes:
         models: GPz models in coordinates x.
         average: Weights by `NAMES`, and the shape of the mixture; None: GPz alone.
-        beside: Fitted members, those with a weight.
+        beside: Fitted further members that have a weight.
         parts: Weights of the components of a GP of the nearest rows.
         T: Matrix from the inputs x to the coordinates that the members were trained in.
         low: Lower bound on GPz's means.
@@ -103,14 +103,14 @@ class GPzEnsemble:
         deadline: Deadline = NEVER,
         quick: bool = False,
     ) -> GPzEnsemble:
-        """Weigh GPz and other members by the rows that each fold has left out.
+        """Weigh GPz and other members by the left-out rows of each fold.
 
         Args:
             folds: Divisions of the same rows.
             models: GPz of each fold, in the coordinates of its rows.
             left_out: Predictions of each fold's left-out rows by its GPz.
             T: Matrix from the inputs x to these coordinates.
-            deadline: Deadline of the fit; a part of the time is for the first fold's members.
+            deadline: Deadline of the fit; part of the time is for the first fold's members.
             quick: Whether to omit members that take long and to shorten the search.
         """
         rows = folds[0].rows
@@ -119,20 +119,22 @@ class GPzEnsemble:
         low, high = low - margin, high + margin
         members = [m for m in MEMBERS.values() if m.supports(len(rows.y), quick)]
         theta: Mapping[str, Any] = {}
-        searching, some = deadline.share(MEMBERS_SHARE), slice(MAX_LEFT_OUT)
-        predictions, truth = list[dict[str, MixturePredictive]](), list[np.ndarray]()
-        fitted = deadline.units(zip(folds, models, left_out), "folds of the average", minimum=1)
-        for fold, model, moments in fitted:
-            own = fit_members(fold, fold.train, [model], members, theta, quick, searching)
-            members, searching = [m for m in members if m.name in own], NEVER
+        search_deadline, scored = deadline.share(MEMBERS_SHARE), slice(MAX_LEFT_OUT)
+        predictions, targets = list[dict[str, MixturePredictive]](), list[np.ndarray]()
+        work = deadline.units(zip(folds, models, left_out), "folds of the average", minimum=1)
+        for fold, model, moments in work:
+            fold_members = fit_members(
+                fold, fold.train, [model], members, theta, quick, search_deadline
+            )
+            members, search_deadline = [m for m in members if m.name in fold_members], NEVER
             if len(fold.train.y) > SEARCH_ROWS:  # hyperparameters hardly depend on any one row
-                theta = {name: member.theta for name, member in own.items()}
-            gpz = replace(moments, mean=moments.mean.clamp(low, high)).predictive().rows(some)
-            x = fold.asked[some].cpu().numpy()
-            others = {m.name: m.predict(own[m.name], x, gpz, low, high) for m in members}
+                theta = {name: member.theta for name, member in fold_members.items()}
+            gpz = replace(moments, mean=moments.mean.clamp(low, high)).predictive().rows(scored)
+            x = fold.asked[scored].cpu().numpy()
+            others = {m.name: m.predict(fold_members[m.name], x, gpz, low, high) for m in members}
             predictions.append({GPZ: gpz, **others})
-            truth.append(fold.unseen.y[some].cpu().numpy())
-        y = np.concatenate(truth)
+            targets.append(fold.unseen.y[scored].cpu().numpy())
+        y = np.concatenate(targets)
         joined = {n: MixturePredictive.concat([p[n] for p in predictions]) for n in predictions[0]}
         nearest = [m.name for m in members if m.shape == NEAREST]
         parts = _part_weights(joined[nearest[0]], y) if nearest else EQUAL
@@ -143,8 +145,8 @@ class GPzEnsemble:
         trivial = TRIVIAL if len(rows.y) > MARGINAL_GP_MAX_ROWS else None
         average = Ensemble.fit(joined, y, Rescaled, trivial=trivial, prior=prior).reindex(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
-        beside = fit_members(folds[0], rows, models, used, theta, quick)
-        return cls([in_coordinates(m, T) for m in models], average, beside, parts, T, low, high)
+        refitted = fit_members(folds[0], rows, models, used, theta, quick)
+        return cls([in_coordinates(m, T) for m in models], average, refitted, parts, T, low, high)
 
     @torch.no_grad()
     def fit_density(self, x: Float[Tensor, "n d"], missing: str = "integrate") -> None:
@@ -157,20 +159,20 @@ class GPzEnsemble:
         """
         first = self.models[0]
         m = len(first.centres)
-        whole = single_gaussian(x)
+        gaussian = single_gaussian(x)
         k = 1 if missing == "one Gaussian" else min(m, DENSITY_COMPONENTS)
         if missing == AUTO:
             k = min(m, chosen_components(x))
         complete = x[~x.isnan().any(1)]
         if len(complete) < k:  # where the models have other coordinates, their centres are no rows
-            complete = first.centres if first.projection is None else fill(x, whole)
+            complete = first.centres if first.projection is None else fill(x, gaussian)
         # Rows spread over the data are a sounder start than far centres.
-        result = fit_mixture(x, spread_start(whole, complete, k), free=True)
+        result = fit_mixture(x, spread_start(gaussian, complete, k), free=True)
         for model in self.models:
             model.mixture_log_weights = result.log_weights
             model.mixture_means = result.means
             model.mixture_precisions = result.precisions
-            model.input_mean, model.input_precision = whole.means[0], whole.precisions[0]
+            model.input_mean, model.input_precision = gaussian.means[0], gaussian.precisions[0]
             if missing == BASIS_FUNCTIONS and model.projection is None:
                 model.mixture_log_weights = x.new_zeros(m)
                 model.mixture_means = x.new_zeros(m, x.shape[1])
@@ -187,10 +189,12 @@ class GPzEnsemble:
             x: Inputs, NaN where missing.
             noise: Variances of the inputs, for GPz alone.
         """
-        each = [self._predict_gpz(model, x, noise) for model in self.models]
-        gpz = each[0]
-        if len(each) > 1:
-            gpz = MixturePredictive.mixed(each, np.full(len(each), 1 / len(each)))
+        gpz_predictions = [self._predict_gpz(model, x, noise) for model in self.models]
+        gpz = gpz_predictions[0]
+        if len(gpz_predictions) > 1:
+            gpz = MixturePredictive.mixed(
+                gpz_predictions, np.full(len(gpz_predictions), 1 / len(gpz_predictions))
+            )
         if self.average is None:
             return gpz
         completed = self._completed(x)
@@ -199,11 +203,13 @@ class GPzEnsemble:
         if not len(rows):
             return gpz
         z = (completed[complete] @ self.T.T).cpu().numpy()
-        predictions = {f"{GPZ} {k}": one.rows(rows) for k, one in enumerate(each)}
-        own = gpz.rows(rows)
+        predictions = {
+            f"{GPZ} {k}": prediction.rows(rows) for k, prediction in enumerate(gpz_predictions)
+        }
+        gpz_rows = gpz.rows(rows)
         for name, model in self.beside.items():
             member, bounds = MEMBERS[name], (self.low, self.high)
-            predictions[name] = member.predict(model, z, own, *bounds, self.parts)
+            predictions[name] = member.predict(model, z, gpz_rows, *bounds, self.parts)
         mixed = self._models.combine(predictions)
         return MixturePredictive.gathered([(rows, mixed), (rest, gpz.rows(rest))])
 
@@ -216,17 +222,17 @@ class GPzEnsemble:
 
     @cached_property
     def _models(self) -> Ensemble[MixturePredictive]:
-        """The average with each GPz model as a member, so that disagreement is not rescaled."""
+        """Average with each GPz model as a member, so that disagreement is not rescaled."""
         assert self.average is not None
         weight = self.average.weights[GPZ] / len(self.models)
-        own = {f"{GPZ} {k}": weight for k in range(len(self.models))}
-        return replace(self.average, weights={**own, **self.average.weights, GPZ: 0.0})
+        gpz_weights = {f"{GPZ} {k}": weight for k in range(len(self.models))}
+        return replace(self.average, weights={**gpz_weights, **self.average.weights, GPZ: 0.0})
 
     def _completed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """Rows for the members beside GPz.
+        """Fill rows for the members other than GPz.
 
-        A few missing columns of many hardly move their means. The expectation is filled in, as in
-        training (`fold.completes`), and the variance that is due to them is GPz's.
+        A few missing columns of many hardly affect means. They are replaced by their expectation,
+        as in training (`fold.completes`); GPz gives the variance due to them.
         """
         first = self.models[0]
         if first.projection is None or x.shape[1] <= MIN_COLUMNS:
@@ -249,7 +255,7 @@ class GPzEnsemble:
         return tensors
 
     def meta(self) -> dict[str, Any] | None:
-        """Metadata for `from_tensors`, ready for JSON; None: GPz is alone."""
+        """Metadata for `from_tensors`, ready for JSON; None for GPz alone."""
         if self.average is None:
             return None
         bounds = {"low": self.low, "high": self.high}
@@ -264,18 +270,18 @@ class GPzEnsemble:
         device: torch.device,
         meta: Mapping[str, Any] | None,
     ) -> GPzEnsemble:
-        """Restore an ensemble of so many GPz models."""
+        """Restore an ensemble of `count` GPz models."""
         models = [_gpz(part(tensors, f"{k}."), settings).to(device) for k in range(count)]
         if not meta:
             return cls(models)
         average = Ensemble.from_meta(meta, NAMES, Rescaled)
-        beside = {
+        further = {
             name: member.from_tensors(part(tensors, f"stack.{k}."))
             for k, (name, member) in enumerate(MEMBERS.items())
             if name in average.used
         }
         parts, T = tuple(meta.get("parts", EQUAL)), tensors["stack.T"]
-        return cls(models, average, beside, parts, T, meta["low"], meta["high"])
+        return cls(models, average, further, parts, T, meta["low"], meta["high"])
 
 
 def _gpz(state: Tensors, settings: Any) -> GPz:

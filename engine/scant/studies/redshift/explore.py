@@ -17,14 +17,14 @@ SCORED = (
     "RMSE", "mean log-likelihood", "F_0.15", "F_0.05", "bias", "sigma_MAD", "outliers beyond 0.15",
     "outliers beyond 3 sigma", "CRPS", "CDE loss", "PIT-KS",
 )  # fmt: skip
-DRAWN = 6  # components drawn one by one; the others are in the sum
+DRAWN = 6  # components plotted one by one; the sum includes the others
 
 
 def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays that the catalog promises for `question`.
+    """Return the arrays of the catalog for `question`.
 
     Raises:
-        BadInput: A question that this study does not know, a band or row that is not there.
+        BadInput: The question, a band or the row is unknown.
     """
     off, bands = list(query.get("off", ())), fitted.features.optional
     unknown = [band for band in off if band not in bands]
@@ -41,12 +41,12 @@ def answer(fitted: FittedGPz, question: str, query: dict[str, Any]) -> dict[str,
 
 
 def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
-    """Every test row as if the bands in `off` had not been measured (5.22-5.40)."""
+    """Predict test rows as if the bands in `off` had not been measured (5.22-5.40)."""
     scored = fitted.score(fitted.shown, off)
     predictive = scored.predictive
     assert isinstance(predictive, MixturePredictive)
-    shown = fitted.shown
-    problem = problem_of(fitted.features, shown, shown, fitted.settings.target)
+    table = fitted.shown
+    problem = problem_of(fitted.features, table, table, fitted.settings.target)
     return {
         "z_mean": scored.value,
         "std_model": np.sqrt(predictive.model_variance),
@@ -58,7 +58,7 @@ def without(fitted: FittedGPz, off: list[str]) -> dict[str, np.ndarray]:
 
 
 def density(fitted: FittedGPz, row: int, off: list[str]) -> dict[str, np.ndarray]:
-    """p(z) of one test row as a mixture, with its heaviest parts."""
+    """p(z) of one test row as a mixture, with its heaviest components."""
     if not 0 <= row < len(fitted.shown):
         raise BadInput(f"There is no test row {row}; there are {len(fitted.shown)}.")
     table = fitted.shown.iloc[[row]]
@@ -69,7 +69,7 @@ def density(fitted: FittedGPz, row: int, off: list[str]) -> dict[str, np.ndarray
     grid = np.linspace(low - margin, high + margin, GRID)
     if predictive.log:
         grid = np.linspace(max(low, high * 1e-4), high + margin, GRID)
-    each = predictive.component_densities(grid)[0]
+    densities = predictive.component_densities(grid)[0]
     heaviest = np.argsort(-predictive.weights[0], kind="stable")[:DRAWN]
     heaviest = heaviest[predictive.weights[0, heaviest] > 0]
-    return {"grid": grid, "density": each.sum(0), "components": each[heaviest]}
+    return {"grid": grid, "density": densities.sum(0), "components": densities[heaviest]}

@@ -1,4 +1,4 @@
-"""A fitted redshift study as data, for its report and its queries."""
+"""A fitted redshift study, for reports and queries."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from scant.studies.redshift.target import Target
 from scant.studies.redshift.undetected import Drawn
 
 _Part = tuple[Int[np.ndarray, " r"], GPzEnsemble, Float[Tensor, "r d"], Float[Tensor, "r d"] | None]
-REGION_ROWS = 1000  # learned rows that stay with the model, to tell rows that lie outside
-# Test rows that travel to the page and stay with the model, for quick answers: all of the
-# demonstration's, so that figures and table are of the same rows.
+REGION_ROWS = 1000  # learned rows stored with the model, to detect rows outside their region
+# Test rows sent to the page and stored with the model, for quick answers: all of the demonstration,
+# so that figures and table show the same rows.
 SHOWN = 2000
 
 
@@ -49,17 +49,17 @@ SHOWN = 2000
 class FittedGPz:
     """Models with the features and the target that they were trained on.
 
-    Report and answers use it alone, so that they need not know how the models were trained.
+    Reports and queries use this class alone and do not depend on how models were trained.
 
     Attributes:
         settings: Settings of the run.
-        features: From the columns of a table to the coordinates x.
-        target: From the target's unit to the model's, and back.
+        features: Map from the columns of a table to the coordinates x.
+        target: Map from the target's unit to the model's, and back.
         ensemble: The models, in coordinates x.
         gaps: Models of rows with missing values.
-        held: Test rows; of a restored study those that were kept with the model.
+        held: Test rows; in a restored study those stored with the model.
         known: Some of the learned rows, in coordinates x.
-        learned: Rows from which models of further gaps are learned; None: none are.
+        learned: Rows to learn models of further gaps from; None: no further models.
         device: Device of the models.
     """
 
@@ -82,12 +82,12 @@ class FittedGPz:
         T: Float[Tensor, "q d"],
         deadline: Deadline,
     ) -> FittedGPz:
-        """Fit all that stands beside trained models: other members, densities, models of gaps.
+        """Complete trained models by other members, densities and models of gaps.
 
         Args:
             data: Data of the run.
             folds: Divisions of the learned rows, with a trained model each.
-            left_out: Prediction of the rows that each has left out.
+            left_out: Predictions of each fold's left-out rows.
             T: Matrix from the inputs x to the coordinates of their rows.
             deadline: Deadline of the fit.
         """
@@ -95,56 +95,66 @@ class FittedGPz:
         models = [fold.model for fold in folds]
         x = features.inputs(data.learn).to(device)
         if stacks(s) and len(folds[0].unseen.y):
-            average = deadline.leaving(data.gap_reserve)
-            ensemble = GPzEnsemble.fit(folds, models, left_out, T, average)
+            ensemble_deadline = deadline.leaving(data.gap_reserve)
+            ensemble = GPzEnsemble.fit(folds, models, left_out, T, ensemble_deadline)
         else:
             ensemble = GPzEnsemble([in_coordinates(model, T) for model in models])
         density_rows = x
-        if x.shape[1] > MAX_DENSE_INPUTS and len(data.partial):  # of so many, most rows lack one
+        if x.shape[1] > MAX_DENSE_INPUTS and len(data.partial):  # most rows lack a column
             density_rows = torch.cat([x, features.inputs(data.partial).to(device)])
         ensemble.fit_density(density_rows, s.missing)
-        gaps, learned = MissingPatternModels(features, {}), None
+        pattern_models, learned = MissingPatternModels(features, {}), None
         if ensemble.average is not None:
             rows = data.gap_rows
             seconds = gap_limit(s) if math.isfinite(deadline.seconds) else s.gap_seconds
-            gaps = fit_gaps(
+            pattern_models = fit_gaps(
                 features, data.target, s, data.gap_patterns, rows, device, seconds, deadline
             )
             if s.missing == AUTO and s.gap_seconds:
                 learned = rows.some(s.seed)
-        known = x[:: -(-len(x) // REGION_ROWS)].contiguous()
-        return cls(s, features, data.target, ensemble, gaps, data.held, known, learned, device)
+        region_rows = x[:: -(-len(x) // REGION_ROWS)].contiguous()
+        return cls(
+            s,
+            features,
+            data.target,
+            ensemble,
+            pattern_models,
+            data.held,
+            region_rows,
+            learned,
+            device,
+        )
 
     @cached_property
     def region(self) -> LearnedRegion:
-        """Where rows were learned from, in coordinates x."""
+        """Region of the learned rows, in coordinates x."""
         return LearnedRegion(self.known.cpu().numpy())
 
     def copy(self) -> FittedGPz:
-        """Return a copy whose `meet` learns no models for this one."""
+        """Return a copy whose `meet` adds no models to this one."""
         return replace(self, gaps=self.gaps.copy())
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The test rows that the report's arrays and the answers are of."""
+        """Test rows of the report's arrays and of the queries."""
         return self.held.iloc[:SHOWN]
 
     @property
     def complete(self) -> pd.DataFrame:
-        """The test rows that lack nothing."""
+        """Test rows without missing values."""
         return self.held[lacking(self.features, self.held).isfinite().all(1).numpy()]
 
     def meet(self, table: pd.DataFrame, off: Sequence[str] = ()) -> None:
-        """Learn models of what rows to predict lack, where there are none yet."""
+        """Learn models for missing patterns of rows to predict, where there are none yet."""
         if self.learned is not None:
             query = lacking(self.features, table, off)
             self.gaps.learn(query, self.target, self.settings, self.learned, self.device)
 
     def checked(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Check a table to predict, and learn models of what its rows lack.
+        """Check a table to predict, and learn models of its missing patterns.
 
         Raises:
-            BadInput: None of the features is there, or a cell is no number to compute with.
+            BadInput: The table has none of the features, or a cell is not a usable number.
         """
         bands = self.features.bands
         query = checked(table, gaps=[*self.features.columns, *(f"{b}_lim" for b in bands)])
@@ -159,18 +169,18 @@ class FittedGPz:
     def predict(self, table: pd.DataFrame, off: Sequence[str] = ()) -> MixturePredictive:
         """Predict rows; bands in `off` count as not measured.
 
-        The mixture is that of the averaged models and, where values are missing, of what the
-        missing ones may be.
+        The mixture is over the averaged models and, where values are missing, over their possible
+        values.
         """
-        drawn = self._drawn(table, off)
-        parts = self._parts(table if drawn is None else drawn.table, off)
+        draws = self._drawn(table, off)
+        parts = self._parts(table if draws is None else draws.table, off)
         predictive = MixturePredictive.gathered(
             [(rows, ensemble.predict(x, noise)) for rows, ensemble, x, noise in parts]
         )
-        return self.target.restore(predictive if drawn is None else drawn.mixed(predictive))
+        return self.target.restore(predictive if draws is None else draws.mixed(predictive))
 
     def score(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Scored:
-        """Predict rows whose target is known, to score the mixture that `predict` returns.
+        """Predict rows with a known target, to score the mixture that `predict` returns.
 
         GPz alone with the publication's density of the inputs (`missing` is "basis functions") is
         scored as there: "each model provides a single Normal predictive distribution" (below
@@ -188,34 +198,38 @@ class FittedGPz:
         return Scored(table[self.settings.target].to_numpy(float), predictive)
 
     def outside(self, table: pd.DataFrame) -> Int[np.ndarray, " n"]:
-        """1 where the measurements are unlike those of the learned rows (`LearnedRegion`)."""
-        inside = self.features.inputs(table).numpy()
-        return np.asarray(self.region.outside(inside).astype(np.int64))
+        """Return 1 where measurements are unlike the learned rows (`LearnedRegion`), else 0."""
+        x = self.features.inputs(table).numpy()
+        return np.asarray(self.region.outside(x).astype(np.int64))
 
     def _drawn(self, table: pd.DataFrame, off: Sequence[str]) -> Drawn | None:
-        """The rows with draws of the bands that were not detected, where there are any."""
+        """Rows with draws of undetected bands; None if there are no such bands."""
         density = Mixture(*(part.cpu() for part in self.ensemble.models[0].mixture))
         return Drawn.of(self.features, density, table, off)
 
     def _parts(self, table: pd.DataFrame, off: Sequence[str]) -> Iterator[_Part]:
-        """Rows, the models that answer for them, and what these take: inputs and their noise."""
+        """Yield rows, the ensemble that predicts them, its inputs and their noise."""
         noise = self.features.noise(table)
         x = self.features.inputs(table, off).to(self.device)
         noise = None if noise is None else noise.to(self.device)
-        for gap, rows in self.gaps.parts(x):
-            if gap is None:
+        for pattern_model, rows in self.gaps.parts(x):
+            if pattern_model is None:
                 yield rows, self.ensemble, x[rows], None if noise is None else noise[rows]
             else:
-                own = gap.features.inputs(table.iloc[rows], off).to(x)
-                yield rows, gap.ensemble, own, None
+                inputs = pattern_model.features.inputs(table.iloc[rows], off).to(x)
+                yield rows, pattern_model.ensemble, inputs, None
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        """Prediction methods, then their limits (`scant.events.Report.limits`)."""
         average = self.ensemble.average
-        parts = (
+        interpretation = (
             ["Basis functions and relevance of features are those of GPz alone."] if average else []
         )
-        return (describe(average, GPZ), *parts, *self.gaps.limits(self.settings, self.learned))
+        return (
+            describe(average, GPZ),
+            *interpretation,
+            *self.gaps.limits(self.settings, self.learned),
+        )
 
     def to_tensors(self, metadata: dict[str, Any]) -> tuple[Tensors, dict[str, Any]]:
         """Return tensors, and metadata that JSON can hold, for `from_tensors`.
@@ -223,9 +237,9 @@ class FittedGPz:
         Args:
             metadata: Metadata of the run.
         """
-        shown = self.shown.select_dtypes("number")
+        test_rows = self.shown.select_dtypes("number")
         tensors = self.ensemble.tensors()
-        tensors["shown"] = torch.tensor(shown.to_numpy(float))
+        tensors["shown"] = torch.tensor(test_rows.to_numpy(float))
         tensors["known"] = self.known
         tensors |= self.gaps.tensors()
         if self.learned is not None:
@@ -235,7 +249,7 @@ class FittedGPz:
             "features": self.features.fingerprint(),
             "target": self.target._asdict(),
             "members": len(self.ensemble.models),
-            "columns": list(shown.columns),
+            "columns": list(test_rows.columns),
             "words": metadata,
             "gaps": self.gaps.meta(),
             "learned": [] if self.learned is None else list(self.learned.table.columns),
@@ -267,7 +281,7 @@ class FittedGPz:
                 features, tensors, meta.get("gaps", ()), settings, device
             ),
             held,
-            # Models stored before learned rows were have test rows of the same table.
+            # Older stored models have test rows of the same table in place of learned rows.
             tensors["known"] if "known" in tensors else features.inputs(held),
             learned,
             device,

@@ -1,4 +1,4 @@
-"""Fluxes as asinh magnitudes, in which colors are ratios and negative fluxes have a place.
+"""Fluxes as asinh magnitudes: colors become flux ratios, and negative fluxes are valid.
 
 m = -2.5 / ln 10 asinh(f / 2b) (Lupton, Gunn & Szalay 1999, without the zero point, which no fit
 depends on): a magnitude where f is well above the noise b, and linear in f below. With 500 galaxies
@@ -25,7 +25,7 @@ POGSON = 2.5 / math.log(10)
 # Softening over the noise that the authors recommend (section 3): b = 1.042 sigma.
 SOFTENING = math.sqrt(POGSON)
 FAINT = 0.05  # quantile of fluxes without errors that is about their noise
-# Beside "flux" in a name they mean another quantity: sizes, ratios and logarithms.
+# Next to "flux" in a name, these words denote another quantity: sizes, ratios and logarithms.
 _OTHERS = {"radius", "ratio", "fraction", "frac", "over", "snr", "log", "log10", "ln", "mag"}
 
 Rows = Float[ndarray, " n"]
@@ -42,17 +42,17 @@ def softening(table: pd.DataFrame, bands: Sequence[str], errors: Sequence[str]) 
 
     Args:
         table: Rows with fluxes and errors, NaN where missing.
-        bands: Feature columns, of which only fluxes are in the result.
-        errors: Those whose `<band>_err` is used.
+        bands: Feature columns; the result has only the fluxes.
+        errors: Bands whose `<band>_err` is used.
     """
-    made = {}
+    result = {}
     for name in filter(is_flux, bands):
         noise = np.nanmedian(table[f"{name}_err"]) if name in errors else np.nan
         if not noise > 0:
-            sizes = table[name].abs()
-            noise = sizes[sizes > 0].quantile(FAINT)
-        made[name] = SOFTENING * float(noise) if noise > 0 else 1.0
-    return made
+            absolute = table[name].abs()
+            noise = absolute[absolute > 0].quantile(FAINT)
+        result[name] = SOFTENING * float(noise) if noise > 0 else 1.0
+    return result
 
 
 def as_magnitudes(table: pd.DataFrame, softening: Mapping[str, float]) -> pd.DataFrame:
@@ -62,14 +62,18 @@ def as_magnitudes(table: pd.DataFrame, softening: Mapping[str, float]) -> pd.Dat
         table: Rows, NaN where missing; a column may be absent.
         softening: b by the names of the fluxes.
     """
-    made = {}
+    converted = {}
     for name, b in softening.items():
-        values = {end: table[f"{name}{end}"].to_numpy(float, na_value=np.nan)
-                  for end in ("", *BESIDE) if f"{name}{end}" in table}  # fmt: skip
+        values = {suffix: table[f"{name}{suffix}"].to_numpy(float, na_value=np.nan)
+                  for suffix in ("", *BESIDE) if f"{name}{suffix}" in table}  # fmt: skip
         if "" in values and "_err" in values:
-            made[f"{name}_err"] = values["_err"] * slope(values[""], b)
-        made |= {f"{name}{end}": magnitude(values[end], b) for end in ("", "_lim") if end in values}
-    return table.assign(**made) if made else table
+            converted[f"{name}_err"] = values["_err"] * slope(values[""], b)
+        converted |= {
+            f"{name}{suffix}": magnitude(values[suffix], b)
+            for suffix in ("", "_lim")
+            if suffix in values
+        }
+    return table.assign(**converted) if converted else table
 
 
 def magnitude(flux: Rows, b: float) -> Rows:
@@ -83,5 +87,5 @@ def flux_of(magnitude: Rows, b: float) -> Rows:
 
 
 def slope(flux: Rows, b: float) -> Rows:
-    """Return |dm / df|, by which an error of the flux becomes one of the magnitude."""
+    """Return |dm / df|, the factor from an error of the flux to one of the magnitude."""
     return np.asarray(POGSON / np.hypot(flux, 2 * b))

@@ -1,4 +1,4 @@
-"""A division of the learned rows: a model is trained on one side and scored on the other."""
+"""A division of the learned rows into training and validation rows, with a model."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ WEIGHTS = {
 
 
 def completes(features: Features, settings: RedshiftSettings) -> bool:
-    """Whether what few of many columns lack is completed before training.
+    """Return True if missing values of many columns are filled before training.
 
-    Of a table of 121 columns with 2% of its cells missing, nearly every row has a gap of its own,
-    and integrals over each would take all the time there is.
+    In a table of 121 columns with 2% of its cells missing, nearly every row has a different gap,
+    and integrals over all of them would take too long.
     """
-    wide = len(features.names) > MIN_COLUMNS and settings.incomplete != "use"
-    return wide or features.reduced
+    many_columns = len(features.names) > MIN_COLUMNS and settings.incomplete != "use"
+    return many_columns or features.reduced
 
 
 Place = Callable[[list[Pattern], int], RowSums]
@@ -44,8 +44,8 @@ Place = Callable[[list[Pattern], int], RowSums]
 
 @dataclass(frozen=True)
 class Rows:
-    """Learned rows: inputs in the coordinates of training, targets in their own unit and as the
-    model has them, sample weights, and covariances of noisy inputs."""
+    """Learned rows: inputs in the coordinates of training, targets in their unit and standardized,
+    sample weights, and covariances of noisy inputs."""
 
     X: Float[Tensor, "n d"]
     z: Float[Tensor, " n"]
@@ -63,7 +63,7 @@ class Rows:
         settings: RedshiftSettings,
         device: torch.device,
     ) -> Rows:
-        """Those of a table, in the coordinates T x; a component is of the whole row."""
+        """Rows of a table in the coordinates T x; principal components use filled rows."""
         z = torch.tensor(table[settings.target].to_numpy(float))
         noise = features.noise(table)
         if noise is not None:
@@ -84,13 +84,13 @@ class Rows:
 
 
 class Fold:
-    """Rows to train on, rows to score by, and the model between them.
+    """Training rows, validation rows, and a model.
 
     Args:
         rows: All learned rows.
-        train: Those to train on.
-        validation: Those that are only scored.
-        target: The target's unit.
+        train: Indices of training rows.
+        validation: Indices of rows that are only scored.
+        target: Scale of the target.
     """
 
     def __init__(
@@ -107,27 +107,31 @@ class Fold:
         self.trainer: GPzTrainer
 
     def filled(self, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        """Missing inputs by their expectation: for a score at each step a fit is too dear."""
+        """Fill missing inputs by their expectation: a density fit at each step is too slow."""
         return fill(X, single_gaussian(self.train.X)) if bool(X.isnan().any()) else X
 
-    def begin(self, model: GPz, place: Place = LocalRows, most: int | None = None) -> None:
-        """Train this model from now on, on no more than `most` rows."""
-        r = self.train if most is None else self.train[torch.arange(min(most, len(self.train.y)))]
+    def begin(self, model: GPz, place: Place = LocalRows, max_rows: int | None = None) -> None:
+        """Set the model to train, on at most `max_rows` rows."""
+        r = (
+            self.train
+            if max_rows is None
+            else self.train[torch.arange(min(max_rows, len(self.train.y)))]
+        )
         self.model = model
         self.trainer = GPzTrainer(model, r.X, r.y, r.omega, r.noise, place)
 
     def predict(self) -> tuple[GPzPrediction, list[str]]:
-        """The rows that were not trained on, by the present parameters; warnings on the way."""
-        with warnings.catch_warnings(record=True) as said:
+        """Predict the validation rows by the current parameters; return warnings, too."""
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RuntimeWarning)
             self.model.take_posterior(self.trainer.log_evidence.posterior())
         prediction = self.model.predict(self.asked, self.unseen.noise)
-        return prediction, [str(warning.message) for warning in said]
+        return prediction, [str(warning.message) for warning in caught]
 
     def score(self) -> tuple[Float[Tensor, " v"], list[str]]:
-        """Their log densities, in nats."""
-        prediction, said = self.predict()
-        return self.target.log_density(self.unseen.z, prediction), said
+        """Log densities of the validation rows, in nats, and warnings."""
+        prediction, messages = self.predict()
+        return self.target.log_density(self.unseen.z, prediction), messages
 
 
 def weighted_mean(values: Tensor, weights: Tensor) -> float:

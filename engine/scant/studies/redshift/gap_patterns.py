@@ -1,4 +1,4 @@
-"""Patterns of missing measurements: which there are, and which have rows enough for a model."""
+"""Patterns of missing measurements, and the patterns with enough rows for a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scant.studies.redshift.capacity import GAP_ROWS, MOST_GAPS
 from scant.studies.redshift.preprocessing import Features
 
 MIN_PART = 10  # rows that train a model of a gap, and rows that score it
-MAX_CELLS = 500_000  # of rows that stay with a model: 4 MB, as the model itself has some
+MAX_CELLS = 500_000  # cells of rows stored with a model: 4 MB; the model itself takes several
 
 Measured = tuple[bool, ...]  # True for each coordinate that was measured
 
@@ -33,26 +33,26 @@ class LearnedRows(NamedTuple):
     unseen: Bool[np.ndarray, " n"]
 
     def some(self, seed: int) -> LearnedRows:
-        """Return their columns of numbers, of as many rows as `MAX_CELLS` allow."""
+        """Return the numeric columns of as many rows as `MAX_CELLS` allows."""
         table = self.table.select_dtypes("number")
-        most = max(MAX_CELLS // max(table.shape[1], 1), 1)
-        if len(table) <= most:
+        max_rows = max(MAX_CELLS // max(table.shape[1], 1), 1)
+        if len(table) <= max_rows:
             return self._replace(table=table)
-        rows = np.sort(np.random.default_rng(seed).permutation(len(table))[:most])
+        rows = np.sort(np.random.default_rng(seed).permutation(len(table))[:max_rows])
         return LearnedRows(table.iloc[rows].reset_index(drop=True), self.unseen[rows])
 
 
 def incomplete_patterns(features: Features, x: Float[Tensor, "n d"]) -> list[Measured]:
     """Return the patterns of incomplete rows, the most frequent first."""
-    there = (~x.isnan()).cpu().numpy()
-    kinds, count = np.unique(there, axis=0, return_counts=True)
-    patterns = [tuple(map(bool, kinds[k])) for k in np.argsort(-count, kind="stable")]
+    observed = (~x.isnan()).cpu().numpy()
+    unique, count = np.unique(observed, axis=0, return_counts=True)
+    patterns = [tuple(map(bool, unique[k])) for k in np.argsort(-count, kind="stable")]
     b = len(features.bands)
     return [p for p in patterns if any(p[:b]) and not all(p)][:MOST_GAPS]
 
 
 class GapPatterns(NamedTuple):
-    """Patterns of missing values that get models of their own while time lasts.
+    """Patterns of missing values that get separate models while time lasts.
 
     Attributes:
         measured: The coordinates that were measured, the most frequent patterns first.
@@ -72,31 +72,33 @@ class GapPatterns(NamedTuple):
         unseen: Bool[np.ndarray, " n"],
         held: Float[Tensor, "m d"],
     ) -> GapPatterns:
-        """Find the patterns for which there are rows enough.
+        """Find the patterns with enough rows.
 
         Args:
-            features: Of complete rows.
+            features: Features of complete rows.
             x: Rows to learn from.
             unseen: True for rows that are only scored.
             held: Test rows, used for their missing values alone.
         """
-        every = torch.cat([x, held])
-        kinds, kind, counts = np.unique(
-            (~every.isnan()).cpu().numpy(), axis=0, return_inverse=True, return_counts=True
+        all_rows = torch.cat([x, held])
+        unique, pattern_of_row, counts = np.unique(
+            (~all_rows.isnan()).cpu().numpy(), axis=0, return_inverse=True, return_counts=True
         )
-        learned = kind.reshape(-1)[: len(x)]
+        learned = pattern_of_row.reshape(-1)[: len(x)]
         scored, trained = (
-            np.bincount(learned[rows], minlength=len(kinds)) for rows in (unseen, ~unseen)
+            np.bincount(learned[rows], minlength=len(unique)) for rows in (unseen, ~unseen)
         )
 
-        def enough(left: Measured) -> bool:
-            usable = kinds[:, list(left)].all(1)
+        def enough(measured: Measured) -> bool:
+            usable = unique[:, list(measured)].all(1)
             parts = scored[usable].sum(), trained[usable].sum()
             return bool(sum(parts) >= GAP_ROWS and min(parts) >= MIN_PART)
 
-        kept = [left for left in incomplete_patterns(features, every) if enough(left)]
-        rows = sum(int(counts[(kinds == left).all(1)].sum()) for left in kept)
-        return cls(kept, rows / len(every), len(x))
+        patterns = [
+            measured for measured in incomplete_patterns(features, all_rows) if enough(measured)
+        ]
+        rows = sum(int(counts[(unique == measured).all(1)].sum()) for measured in patterns)
+        return cls(patterns, rows / len(all_rows), len(x))
 
 
 def lacking(
@@ -104,7 +106,7 @@ def lacking(
 ) -> Float[Tensor, "n d"]:
     """Return inputs of rows, NaN where missing or in `off`.
 
-    A magnitude beyond a limit is not missing, since it is drawn.
+    A magnitude beyond a limit is not missing, since it is sampled.
     """
     x = features.inputs(table, off)
     limits = undetected.limits(features, table)[:, features.owners]

@@ -1,11 +1,11 @@
-"""Models of their own for rows that lack some measurements.
+"""Separate models for rows that lack some measurements.
 
 The expectation over missing values (Almosallam 2017, 5.22-5.40) is as good as the density of the
 inputs, and a mixture hardly describes ten correlated magnitudes and errors. If enough rows have the
-other columns, p(z | other columns) can be learned from these rows directly, without a density. That
-is done for the patterns of missing values (gaps) of a table, while time lasts. Rows that were
-learned from stay with the model, so that models of further patterns can be learned when a table to
-predict has them; any other gap is integrated over.
+other columns, p(z | other columns) can be learned from these rows directly, without a density.
+Patterns of missing values (gaps) of a table get such models while time lasts. Learned rows are
+stored with the model, so that models of further patterns can be learned when a table to predict has
+them; any other gap is integrated over.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scant.studies.redshift.settings import RedshiftSettings
 from scant.studies.redshift.shapes import new_model
 from scant.studies.redshift.target import Target
 
-MAX_BASIS_SMALL = 100  # basis functions, where there are few rows
+MAX_BASIS_SMALL = 100  # basis functions, where rows are few
 LISTED = 6  # gaps with a model that limits list
 DENSITIES = {  # by the setting `missing`
     "integrate": "a Gaussian mixture fitted to all training rows by EM; the publication uses the "
@@ -52,7 +52,7 @@ PATIENCE = 8  # steps without a better score that end a stage
 
 @dataclass(frozen=True)
 class MissingPatternModel:
-    """A model of the columns that a pattern leaves."""
+    """A model of the columns that are measured in a pattern."""
 
     features: Features
     ensemble: GPzEnsemble
@@ -62,7 +62,7 @@ class MissingPatternModels:
     """Models of rows with missing values, by pattern.
 
     Args:
-        features: Features of whole rows.
+        features: Features of complete rows.
         models: Models by the coordinates that were measured.
     """
 
@@ -72,19 +72,19 @@ class MissingPatternModels:
     def parts(
         self, x: Float[Tensor, "n d"]
     ) -> Iterator[tuple[MissingPatternModel | None, Int[np.ndarray, " r"]]]:
-        """Rows by the model that answers for them; None: that of whole rows."""
-        there = (~x.isnan()).cpu().numpy()
+        """Yield models with the rows to predict; None: model of complete rows."""
+        observed = (~x.isnan()).cpu().numpy()
         rest = np.ones(len(x), dtype=bool)
-        for measured, gap in self.models.items():
-            rows = (there == measured).all(1)
+        for measured, pattern_model in self.models.items():
+            rows = (observed == measured).all(1)
             if rows.any():
                 rest &= ~rows
-                yield gap, np.flatnonzero(rows)
+                yield pattern_model, np.flatnonzero(rows)
         if rest.any():
             yield None, np.flatnonzero(rest)
 
     def copy(self) -> MissingPatternModels:
-        """Return a copy to which models can be added apart from these."""
+        """Return a copy; models added to it are not added here."""
         return MissingPatternModels(self.features, dict(self.models))
 
     def learn(
@@ -108,7 +108,7 @@ class MissingPatternModels:
             device: Device of the models.
         """
         features = self.features
-        count, each = gaps_when_asked(settings, len(learned.table))
+        count, seconds = gaps_when_asked(settings, len(learned.table))
         query, n_left = query[query.isnan().any(1)], count - len(self.models)
         if not len(query) or n_left <= 0:
             return
@@ -116,48 +116,50 @@ class MissingPatternModels:
         present = set(map(tuple, np.unique((~query.isnan()).numpy(), axis=0).tolist()))
         new = [p for p in patterns.measured if p in present and p not in self.models]
         for p in new[:n_left]:
-            self.models[p] = _fit_pattern(p, features, target, settings, learned, each, device)
+            self.models[p] = _fit_pattern(p, features, target, settings, learned, seconds, device)
 
     def limits(self, settings: RedshiftSettings, learned: LearnedRows | None) -> list[str]:
-        """Sentences on what predicts rows with missing values.
+        """Sentences on the prediction of rows with missing values.
 
         Args:
             settings: Settings of the run.
-            learned: Rows from which models of further gaps are learned; None: none are.
+            learned: Rows to learn models of further gaps from; None: no further models.
         """
-        made, others = [], ""
+        sentences, others = [], ""
         if self.models:
             every = ["without " + ", ".join(self._lacking(measured)) for measured in self.models]
             more = f" and {len(every) - LISTED} more" if len(every) > LISTED else ""
-            made.append(
+            sentences.append(
                 f"Rows {'; '.join(every[:LISTED])}{more} are predicted by models of the remaining "
                 "columns."
             )
             others = "other "
-        most = gaps_when_asked(settings, len(learned.table))[0] if learned else 0
-        if most > len(self.models):
-            made.append(
+        max_models = gaps_when_asked(settings, len(learned.table))[0] if learned else 0
+        if max_models > len(self.models):
+            sentences.append(
                 f"If a table to predict lacks {others}columns, models of the remaining columns are "
                 "trained when the table is given: for the most frequent gaps first, as many as "
                 "fit into the time budget."
             )
             others = "other "
         density = DENSITIES.get(settings.missing, DENSITIES["integrate"])
-        return [*made, f"GPz integrates over {others}missing values, under {density}."]
+        return [*sentences, f"GPz integrates over {others}missing values, under {density}."]
 
     def _lacking(self, measured: Measured) -> list[str]:
         """Names of the columns that are missing; a band stands for its error too."""
-        off = {name for name, there in zip(self.features.bands, measured) if not there}
+        off = {name for name, observed in zip(self.features.bands, measured) if not observed}
         errors = zip(self.features.errors, measured[len(self.features.bands) :])
-        alone = [f"{name}_err" for name, there in errors if not there and name not in off]
-        return [*(name for name in self.features.bands if name in off), *alone]
+        errors_alone = [
+            f"{name}_err" for name, observed in errors if not observed and name not in off
+        ]
+        return [*(name for name in self.features.bands if name in off), *errors_alone]
 
     def tensors(self) -> Tensors:
         """Return tensors for `from_tensors`."""
         return {
             f"gap.{k}.{name}": value
-            for k, gap in enumerate(self.models.values())
-            for name, value in gap.ensemble.tensors().items()
+            for k, pattern_model in enumerate(self.models.values())
+            for name, value in pattern_model.ensemble.tensors().items()
         }
 
     def meta(self) -> list[dict[str, Any]]:
@@ -165,11 +167,11 @@ class MissingPatternModels:
         return [
             {
                 "kept": list(measured),
-                "features": gap.features.fingerprint(),
-                "members": len(gap.ensemble.models),
-                "stack": gap.ensemble.meta(),
+                "features": pattern_model.features.fingerprint(),
+                "members": len(pattern_model.ensemble.models),
+                "stack": pattern_model.ensemble.meta(),
             }
-            for measured, gap in self.models.items()
+            for measured, pattern_model in self.models.items()
         ]
 
     @classmethod
@@ -183,10 +185,14 @@ class MissingPatternModels:
     ) -> MissingPatternModels:
         """Restore models from `tensors` and `meta`."""
         models = {}
-        for k, one in enumerate(meta):
-            own = part(tensors, f"gap.{k}.")
-            ensemble = GPzEnsemble.from_tensors(own, one["members"], settings, device, one["stack"])
-            models[tuple(one["kept"])] = MissingPatternModel(Features.of(one["features"]), ensemble)
+        for k, stored in enumerate(meta):
+            pattern_tensors = part(tensors, f"gap.{k}.")
+            ensemble = GPzEnsemble.from_tensors(
+                pattern_tensors, stored["members"], settings, device, stored["stack"]
+            )
+            models[tuple(stored["kept"])] = MissingPatternModel(
+                Features.of(stored["features"]), ensemble
+            )
         return cls(features, models)
 
 
@@ -200,26 +206,28 @@ def fit_gaps(
     seconds: float,
     deadline: Deadline,
 ) -> MissingPatternModels:
-    """Fit a model for each pattern that there is time for.
+    """Fit a model for each pattern, as far as time allows.
 
-    Their number follows from the expected time, so that a fit is the same on any machine that is as
-    fast.
+    Their number follows from the expected time, so that a fit is the same on any machine of the
+    same speed.
 
     Args:
-        features: Features of whole rows.
+        features: Features of complete rows.
         target: Scale of the target.
         settings: Settings of the run.
         patterns: Patterns, in the order in which they get models.
-        learned: Rows to learn from, whole or not.
+        learned: Rows to learn from, complete or not.
         device: Device of the models.
-        seconds: Maximum of the expected time of all models.
+        seconds: Maximum expected time of all models.
         deadline: Deadline of the fit.
     """
-    count, each = gap_time(seconds, len(patterns.measured), len(learned.table))
-    time = deadline.share(GAPS_LEFT).within(settings.gap_seconds)
+    count, model_seconds = gap_time(seconds, len(patterns.measured), len(learned.table))
+    work = deadline.share(GAPS_LEFT).within(settings.gap_seconds)
     models = dict[Measured, MissingPatternModel]()
-    for measured in time.units(patterns.measured[:count], "models of gaps"):
-        models[measured] = _fit_pattern(measured, features, target, settings, learned, each, device)
+    for measured in work.units(patterns.measured[:count], "models of gaps"):
+        models[measured] = _fit_pattern(
+            measured, features, target, settings, learned, model_seconds, device
+        )
     return MissingPatternModels(features, models)
 
 
@@ -235,8 +243,8 @@ def _fit_pattern(
     """Fit a model to the rows that have the measured coordinates."""
     table, unseen = learned
     rows = (~features.inputs(table).isnan()).numpy()[:, list(measured)].all(1)
-    own = _columns(features, table.iloc[np.flatnonzero(rows)], measured, settings)
-    return _fit_columns(own, features, target, settings, unseen[rows], seconds, device)
+    columns = _columns(features, table.iloc[np.flatnonzero(rows)], measured, settings)
+    return _fit_columns(columns, features, target, settings, unseen[rows], seconds, device)
 
 
 def _columns(
@@ -244,8 +252,8 @@ def _columns(
 ) -> pd.DataFrame:
     """Return the target and the columns that were measured."""
     b = len(features.bands)
-    bands = [name for name, there in zip(features.bands, measured[:b]) if there]
-    errors = [name for name, there in zip(features.errors, measured[b:]) if there]
+    bands = [name for name, observed in zip(features.bands, measured[:b]) if observed]
+    errors = [name for name, observed in zip(features.errors, measured[b:]) if observed]
     return table[[settings.target, *bands, *(f"{name}_err" for name in errors)]]
 
 
@@ -258,7 +266,7 @@ def _fit_columns(
     seconds: float,
     device: torch.device,
 ) -> MissingPatternModel:
-    """Fit a model to these columns; one suffices, where whole rows have several."""
+    """Fit one model to these columns, even if complete rows have several."""
     bands = [name for name in whole.bands if name in table]
     features = Features.fit(table, bands, settings, robust=whole.robust)
     if whole.reduced:

@@ -1,12 +1,12 @@
-"""Models that grow: few basis functions of one shape first, then more and freer ones.
+"""Growth of models: few basis functions of one shape first, then more and freer ones.
 
-Several models of the same rows are trained side by side, each on another division of them, so that
-together they are scored on many rows that they were not trained on. A stage sets out from the best
-models so far, with one change (`growth_budget.GrowthBudget.after`): a freer shape, freer
-precisions, or twice as many basis functions, the new ones placed where the residuals are large and
-no old one is near. While precisions are tied, which is nearly a Gaussian process, a stage begins
-anew, and so do many diagonal basis functions, which are tried after a few full ones. A stage is
-kept where the unseen rows gain more than the noise of that gain.
+Several models of the same rows are trained together, each on a different division of them, so that
+many rows that a model has not seen score the models. A stage starts from the best models so far,
+with one change (`growth_budget.GrowthBudget.after`): a freer shape, freer precisions, or twice as
+many basis functions, with new ones where residuals are large and no old one is near. Stages with
+tied precisions (nearly a Gaussian process) start from initial values, and so do many diagonal basis
+functions, which are tried after a few full ones. A stage is accepted if the gain on unseen rows
+exceeds its noise.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from scant.studies.redshift.growth_budget import TIED, GrowthBudget, Stage
 from scant.studies.redshift.settings import SHAPES
 from scant.studies.redshift.shapes import parameters_of, take, tie
 
-NOISE = 0.5  # standard errors of a gain that are taken off it
+NOISE = 0.5  # standard errors subtracted from a gain
 FAILURES = 3  # stages in a row without a gain, after which growth ends
-TOLERANCE = 1e-4  # nats a row that count
-FAR = 9.0  # squared distance from a basis function from which on a row is as good as any
-LARGE = 25.0  # squared residual, in units of its variance, likewise
+TOLERANCE = 1e-4  # nats a row; smaller gains do not count
+FAR = 9.0  # cap on the squared distance of a row from a basis function, to draw centers
+LARGE = 25.0  # cap on the squared residual, in units of its variance, likewise
 PRIOR = 2.0  # largest logarithm of a new weight's prior precision
 
 
 class Growth:
-    """Stage after stage, until none gains or the time is used.
+    """Training by stages until none gains or the time is used.
 
     Args:
         folds: The divisions of the rows.
         budget: Limits of growth.
-        make: Gives a model of a number of basis functions and a shape.
+        make: Makes a model of a number of basis functions and a shape.
         seed: Seed of random draws.
         patience: Steps without a better score that end a stage; 0: none do.
-        place: Puts rows into this process or others.
+        place: Constructor of `RowSums` (see `LogEvidence`).
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Growth:
         self._begin()
 
     def step(self) -> Step:
-        """A step of every model, and the score of the rows that each has not seen.
+        """Take a step of every model, and score each on its unseen rows.
 
-        The score of a stage is that of the models it set out from and the gain since, less half of
+        The score of a stage is the score of its initial models plus the gain since, less half of
         the gain's standard error.
         """
         elbo, total = 0.0, 0.0
@@ -100,7 +100,7 @@ class Growth:
         return Step(self.elbo, score)
 
     def _judge(self, rows: Tensor) -> float:
-        """The score of these log densities; the best models so far are kept."""
+        """Score log densities, and store the models if they are the best."""
         score = weighted_mean(rows, self.omega)
         if len(self.base_rows):
             gain = rows - self.base_rows
@@ -117,36 +117,36 @@ class Growth:
         return score
 
     def _end_stage(self) -> None:
-        """From the end of a stage to the next one."""
+        """End a stage and begin the next, if any."""
         self.tried = self.history()
         self.failures = 0 if self.best_stage == self.stage else self.failures + 1
-        seen = {(int(m), int(c), int(f)) for m, c, f, *_ in self.tried}
+        tried = {(int(m), int(c), int(f)) for m, c, f, *_ in self.tried}
         left = [
             s
             for s in self.budget.after(self.best_stage)
-            if (s.n_basis, SHAPES.index(s.shape), s.free) not in seen
+            if (s.n_basis, SHAPES.index(s.shape), s.free) not in tried
         ]
-        fitting = [s for s in left if self.budget.fits(s, self.used)]
+        affordable = [s for s in left if self.budget.fits(s, self.used)]
         if self.failures >= FAILURES or not left:
             self.ended = "larger or freer models do not predict unseen rows better"
-        elif not fitting:
+        elif not affordable:
             self.ended = f"{left[0]} would not end within the time budget"
         if self.ended:
             return
-        self.stage = fitting[0]
+        self.stage = affordable[0]
         self.base_rows, self.base_score = self.best_rows, self.best_score
         self.stage_score, self.convergence.since_best = -math.inf, 0
         if self.stage.free != TIED and self.budget.anew(self.stage, self.best_stage):
-            self.convergence.anchor = -math.inf  # it has to come up first
+            self.convergence.anchor = -math.inf  # its scores are low at first
         self._begin()
 
     def history(self) -> list[list[float]]:
-        """The stages until now, the present one too: as the report's array `tried`."""
+        """Stages so far, with the present one, as the report's array `tried`."""
         if self.ended:
             return self.tried
         shape = float(SHAPES.index(self.stage.shape))
-        now = [self.stage.n_basis, shape, self.stage.free, self.stage_score, self.used]
-        return [*self.tried, now]
+        present = [self.stage.n_basis, shape, self.stage.free, self.stage_score, self.used]
+        return [*self.tried, present]
 
     def _begin(self) -> None:
         """Set up the models of a stage."""
@@ -164,7 +164,7 @@ class Growth:
             self._train(fold, model)
 
     def made(self, n_basis: int, shape: str, fold: Fold) -> GPz:
-        """A model of this size, which fills the missing inputs of its linear mean as others do."""
+        """New model that fills missing inputs of its linear mean as the fold's model does."""
         model = self.make(n_basis, shape)
         model.input_mean.copy_(fold.model.input_mean)
         model.input_precision.copy_(fold.model.input_precision)
@@ -176,49 +176,51 @@ class Growth:
 
     @torch.no_grad()
     def _larger(self, best: Tensors, fold: Fold, model: GPz, generator: torch.Generator) -> Tensors:
-        """The parameters with so many more basis functions as `model` has.
+        """Extend parameters to the number of basis functions of `model`.
 
-        They are drawn from the rows by squared residual times distance from the nearest old one,
+        New centers are rows drawn by squared residual times distance from the nearest old one,
         whose shape they take, somewhat narrower.
         """
         m, d = best["centres"].shape
-        more = len(model.centres) - m
-        if more <= 0:
+        n_new = len(model.centres) - m
+        if n_new <= 0:
             return best
         old = self.made(m, structure_of(best["gamma"]), fold)
         take(old, best)
         r = fold.train[torch.arange(min(self.budget.trained(self.stage), len(fold.train.y)))]
         old.take_posterior(LogEvidence(old, r.X, r.y, r.omega, r.noise).posterior())
         X = fold.filled(r.X)
-        expected = old.predict(X)
-        residual = ((r.y - expected.mean).square() / expected.variance).clamp(max=LARGE)
-        away = -2 * log_kernel(X, old.centres, old.precision())
-        far, nearest = away.min(dim=1)
-        chance = (residual * far.clamp(1e-6, FAR) * r.omega).clamp(min=1e-12).cpu()
-        new = torch.multinomial(chance, more, generator=generator).to(X.device)
+        predicted = old.predict(X)
+        residual = ((r.y - predicted.mean).square() / predicted.variance).clamp(max=LARGE)
+        distances = -2 * log_kernel(X, old.centres, old.precision())
+        distance, nearest = distances.min(dim=1)
+        draw_weights = (residual * distance.clamp(1e-6, FAR) * r.omega).clamp(min=1e-12).cpu()
+        new = torch.multinomial(draw_weights, n_new, generator=generator).to(X.device)
         gamma = best["gamma"][nearest[new]] * (len(model.centres) / m) ** (1 / d)
-        shrink = best["log_alpha"][:m].median().clamp(max=PRIOR).expand(more)
+        log_alpha = best["log_alpha"][:m].median().clamp(max=PRIOR).expand(n_new)
         parameters = {
             **best,
             "centres": torch.cat([best["centres"], X[new]]),
             "gamma": torch.cat([best["gamma"], gamma]),
-            "log_alpha": torch.cat([best["log_alpha"][:m], shrink, best["log_alpha"][m:]]),
+            "log_alpha": torch.cat([best["log_alpha"][:m], log_alpha, best["log_alpha"][m:]]),
         }
         if "v" in best:
-            tau = best["log_tau"].median().clamp(max=PRIOR).expand(more)
+            tau = best["log_tau"].median().clamp(max=PRIOR).expand(n_new)
             parameters["v"] = torch.cat([best["v"], torch.zeros_like(tau)])
             parameters["log_tau"] = torch.cat([best["log_tau"], tau])
         return parameters
 
-    # --- what a checkpoint holds ------------------------------------------------------------------
+    # --- checkpoints ------------------------------------------------------------------------------
 
     def parameters(self) -> Tensors:
         """Return the parameters of the models being trained, by their number."""
-        own = [parameters_of(fold.model) for fold in self.folds]
-        return {f"{k}.{name}": v for k, one in enumerate(own) for name, v in one.items()}
+        each = [parameters_of(fold.model) for fold in self.folds]
+        return {
+            f"{k}.{name}": v for k, parameters in enumerate(each) for name, v in parameters.items()
+        }
 
     def state(self) -> Tensors:
-        """All else that the next step depends on."""
+        """Other tensors that the next step needs."""
         stages = [[s.n_basis, SHAPES.index(s.shape), s.free] for s in (self.stage, self.best_stage)]
         c = self.convergence
         scores = [self.best_score, c.anchor, self.base_score, self.stage_score, self.elbo]
@@ -238,7 +240,7 @@ class Growth:
         }
 
     def load(self, parameters: Tensors, state: Tensors) -> None:
-        """Go on where another run stood."""
+        """Restore the state of a run."""
         present, best = (Stage(int(m), SHAPES[int(c)], int(f)) for m, c, f in state["stages"])
         self.stage, self.best_stage = present, best
         *scores, self.used, steps, failures, since_best = state["counters"].tolist()
@@ -248,8 +250,8 @@ class Growth:
         self.tried = state["tried"].tolist()
         self.best_rows = state["best_rows"].to(self.omega)
         self.base_rows = state["base_rows"].to(self.omega)
-        kept = [part(state, f"best.{k}.") for k in range(len(self.folds))]
-        self.best = kept if kept[0] else []
+        best_parameters = [part(state, f"best.{k}.") for k in range(len(self.folds))]
+        self.best = best_parameters if best_parameters[0] else []
         for k, fold in enumerate(self.folds):
             model = self.made(present.n_basis, present.shape, fold)
             take(model, part(parameters, f"{k}."))

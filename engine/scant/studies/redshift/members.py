@@ -32,7 +32,7 @@ EQUAL = (1 / PARTS,) * PARTS
 
 MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
 TRIVIAL = "no input"
-HALF = 0.5  # power of the noise, where few rows that look noisy may be a kind of their own
+HALF = 0.5  # power of the noise, for tables whose few noisy rows may be of another kind
 
 Model = AnchoredGP | MarginalGP | NearestGP
 Inputs = Float[np.ndarray, "n d"]
@@ -78,8 +78,8 @@ class EnsembleMember(NamedTuple):
         Far from all rows GPz and a line are unbounded. A GP falls back to its mean there, or with
         few rows to a line with an honest variance, so its bounds are wide.
         """
-        wide = self.shape in ("rbf", "rough", MARGINAL, NEAREST)
-        margin = GP_RANGE_MARGIN * (high - low) if wide else 0.0
+        is_gp = self.shape in ("rbf", "rough", MARGINAL, NEAREST)
+        margin = GP_RANGE_MARGIN * (high - low) if is_gp else 0.0
         return low - margin, high + margin
 
     def fixed_noise(self, gpz_noise: Values) -> Values:
@@ -87,7 +87,7 @@ class EnsembleMember(NamedTuple):
         return gpz_noise**self.power if self.power else np.zeros_like(gpz_noise)
 
     def fit(self, x: Inputs, y: Values, gpz_noise: Values, theta: Any, quick: bool) -> Model:
-        """Fit the member; `theta` are its hyperparameters, where they are known."""
+        """Fit the member; `theta` are its hyperparameters, if they are known."""
         noise = self.fixed_noise(gpz_noise) if self.power else None
         if self.shape == MARGINAL:
             return MarginalGP.fit(x, y)
@@ -133,10 +133,10 @@ class EnsembleMember(NamedTuple):
         mean, weights = mean.clip(*self.bounds(low, high)), np.array(parts)
         inputs = gpz.input_variance
         between = (mean - (mean @ weights)[:, None]) ** 2
-        made = MixturePredictive(
+        mixture = MixturePredictive(
             np.broadcast_to(weights, mean.shape), mean, variance + noise + inputs[:, None]
         )
-        return made.with_sources(variance @ weights, (noise + between) @ weights, inputs)
+        return mixture.with_sources(variance @ weights, (noise + between) @ weights, inputs)
 
 
 MEMBERS = {
@@ -153,7 +153,7 @@ MEMBERS = {
         EnsembleMember("GP of the nearest rows, of another choice", NEAREST, 1.0, draw=2),
     )
 }
-QUICKEST = ("linear", "constant")  # shapes that are fitted first, whatever the deadline
+QUICKEST = ("linear", "constant")  # shapes that are fitted first, without a deadline
 
 
 def fit_members(
@@ -165,25 +165,25 @@ def fit_members(
     quick: bool,
     deadline: Deadline = NEVER,
 ) -> dict[str, Model]:
-    """Fit members to rows, as long as there is time.
+    """Fit members to rows while time lasts.
 
     Args:
-        fold: Says how missing values are filled.
+        fold: Fold that fills missing values.
         rows: Training rows.
         models: GPz models that give the noise.
         members: Members to fit.
-        theta: Hyperparameters of members by name; the others fit them.
-        quick: Whether fewer rows choose hyperparameters, which is so, too, where the time left is
-            too short for `LONG`.
+        theta: Hyperparameters of members by name; other members fit them.
+        quick: Whether fewer rows choose hyperparameters; also done if the time left is too short
+            for `LONG`.
         deadline: Deadline of all but the quickest.
     """
 
     X = fold.filled(rows.X[:MAX_ROWS])
     noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
     x, y = X.cpu().numpy(), rows.y[:MAX_ROWS].cpu().numpy()
-    every = sorted(members, key=EnsembleMember.order)
+    ordered = sorted(members, key=EnsembleMember.order)
     fitted = dict[str, Model]()
-    for member in deadline.units(every, "members of the average", minimum=len(QUICKEST)):
-        hurried = quick or deadline.left < LONG.seconds
-        fitted[member.name] = member.fit(x, y, noise, theta.get(member.name), hurried)
+    for member in deadline.units(ordered, "members of the average", minimum=len(QUICKEST)):
+        short = quick or deadline.left < LONG.seconds
+        fitted[member.name] = member.fit(x, y, noise, theta.get(member.name), short)
     return fitted

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def figures(made: Elements) -> dict[str, Any]:
-    """Predictions with their bands, and what missing inputs cost."""
+    """Predictions with their intervals, and errors with inputs missing."""
     count, *scores = made.arrays["missing"]
-    errors = scores[:4]  # two in reports of before; a rival that is not installed has NaN
+    errors = scores[:4]  # two in older reports; NaN for a baseline that is not installed
     names = ("this run", *NAMES)[: len(errors)]
-    there = [k for k, error in enumerate(errors) if np.isfinite(error).any()]
-    errors, names = [errors[k] for k in there], tuple(names[k] for k in there)
+    finite = [k for k, error in enumerate(errors) if np.isfinite(error).any()]
+    errors, names = [errors[k] for k in finite], tuple(names[k] for k in finite)
     return {
         "Prediction against truth": made.against(
             "z_true", "z_mean", "std_model", "std_noise", "std_input"

@@ -34,10 +34,10 @@ from scant.studies.split import EVERYTHING, UNUSED, VALIDATION, divide, groups, 
 from scant.tables.column_matching import listed
 from scant.tables.limits import beside
 
-MIN_LEARNED = 6  # rows: of ten, what each fold of three or four leaves
-# Rows without missing values, below which `incomplete=auto` learns from the others, too. With 400
-# simulated galaxies, of which all but 15 and 40 lack one of five bands, the CRPS of 1,000 others
-# was .094 and .066 (mean of two draws) when these were left out, and .066 and .067 when not.
+MIN_LEARNED = 6  # rows: folds of three or four of ten rows leave at least these
+# Complete rows, below which `incomplete=auto` learns from incomplete rows, too. With 400 simulated
+# galaxies, all but 15 or 40 without one of five bands, the CRPS of 1,000 others was .094 or .066
+# (mean of two draws) without the incomplete rows, and .066 or .067 with them.
 FEWEST_COMPLETE = 30
 LIVE_ROWS = 600  # test rows in a snapshot: enough to see, cheap to send
 
@@ -48,16 +48,16 @@ class Prepared:
     Attributes:
         settings: Settings of the run.
         bands: Feature columns, by wavelength.
-        given: Rows to learn from, validation rows first, for rivals.
-        learn: The same rows with one draw of each band that was not detected.
+        given: Rows to learn from, validation rows first, for baselines.
+        learn: The rows of `given` with one draw of each band that was not detected.
         partial: Further rows that lack a band, for densities and models of gaps.
         held: Test rows.
         n_validation: Number of validation rows.
-        arranged: True if the table says which rows belong together or validate.
+        arranged: True if the table defines groups of rows or validation rows.
         roles: Role of each row of the table.
-        features: From columns to inputs.
+        features: Map from columns to inputs.
         choices: Settings that the table chooses.
-        target: From the target's unit to the model's, and back.
+        target: Map from the target's unit to the model's, and back.
         T: Matrix from the inputs x to the coordinates of training.
         notes: Notes for the user.
     """
@@ -76,8 +76,8 @@ class Prepared:
             )
         log_target = self.choices["log_target"].value == "yes"
         self.target = Target.fit(self._z(self.learn), log_target)
-        whole = completes(self.features, settings)
-        if whole or not self.learn[self.bands].isna().any(axis=None):
+        fills = completes(self.features, settings)
+        if fills or not self.learn[self.bands].isna().any(axis=None):
             self.T = torch.as_tensor(self.features.T)
         else:
             self.T = torch.eye(len(self.features.names), dtype=torch.float64)
@@ -102,12 +102,12 @@ class Prepared:
         """Return rows to learn from, further rows that lack a band, and test rows."""
         s = self.settings
         check(s, table, "the table")
-        known = np.isfinite(table[s.target].to_numpy(float))
+        has_target = np.isfinite(table[s.target].to_numpy(float))
         complete = np.ones(len(table), dtype=bool)
         if s.incomplete != "use":
             complete = complete_rows(table, self.bands)
             needed = len(self.bands) > components.MIN_COLUMNS  # of many columns most rows lack one
-            needed |= (complete & known).sum() < FEWEST_COMPLETE
+            needed |= (complete & has_target).sum() < FEWEST_COMPLETE
             if needed and s.incomplete == AUTO and 2 * complete.sum() < len(table):
                 self.notes.append(
                     f"{int((~complete).sum()):,} of the {len(table):,} rows lack a value in one of "
@@ -115,18 +115,18 @@ class Prepared:
                     "have."
                 )
                 complete[:] = True
-        marked, group = np.where(known, marks(table), UNUSED), groups(table, s.split_by)
+        marked, group = np.where(has_target, marks(table), UNUSED), groups(table, s.split_by)
         rows = divide(
             len(table),
             s.seed,
-            test=test_rows(s, int(known.sum())),
+            test=test_rows(s, int(has_target.sum())),
             validation=lambda n: learned(s, n)[1],
             marked=marked,
             group=group,
             learnable=complete,
             everything=s.refit == EVERYTHING,
         )
-        dropped = int((known & ~complete).sum() - (~complete[rows.test]).sum())
+        dropped = int((has_target & ~complete).sum() - (~complete[rows.test]).sum())
         if dropped:
             self.notes.append(
                 f"Rows left out of training because of missing values: {dropped:,}. Such rows are "
@@ -155,9 +155,9 @@ class Prepared:
         self.arranged = group is not None or VALIDATION in marked
         self.roles = roles(len(table), train=train, validation=rows.validation, test=rows.test)
         learn = table.iloc[np.concatenate([rows.validation, train])]
-        apart = known & ~complete
-        apart[rows.test] = False
-        parts = (learn, table[apart], table.iloc[rows.test])
+        partial_rows = has_target & ~complete
+        partial_rows[rows.test] = False
+        parts = (learn, table[partial_rows], table.iloc[rows.test])
         given, partial, held = (part.reset_index(drop=True) for part in parts)
         return given, partial, held
 
@@ -166,14 +166,14 @@ class Prepared:
         if not len(rows) or not any(f"{band}_lim" in rows for band in self.bands):
             return rows
         features = Features.fit(self.given, self.bands, self.settings)
-        drawn = undetected.learned(features, rows, self.settings.seed)
-        count = int((rows[self.bands].isna() & drawn[self.bands].notna()).any(axis=1).sum())
+        filled = undetected.learned(features, rows, self.settings.seed)
+        count = int((rows[self.bands].isna() & filled[self.bands].notna()).any(axis=1).sum())
         if count and rows is self.given:
             self.notes.append(
                 f"{count:,} of the {len(rows):,} rows learned from have a band without a "
                 "detection; predictions average over its magnitudes beyond the limit."
             )
-        return drawn
+        return filled
 
     def _z(self, table: pd.DataFrame) -> Float[Tensor, " n"]:
         return torch.tensor(table[self.settings.target].to_numpy(float))
@@ -190,8 +190,8 @@ class Prepared:
         log_target = chosen["log_target"].value == "yes"
         if s.robust == AUTO:
             plain = Features.fit(self.learn, self.bands, s, robust=False)
-            tamed, given = (f.inputs(self.learn).numpy() for f in (features, plain))
-            chosen["robust"] = taming_of(tamed, given, z, log_target)
+            limited, unlimited = (f.inputs(self.learn).numpy() for f in (features, plain))
+            chosen["robust"] = taming_of(limited, unlimited, z, log_target)
             features = features if chosen["robust"].value == "yes" else plain
         if s.features == AUTO and len(features.names) > components.MIN_COLUMNS:
             x, others = features.inputs(self.learn), features.inputs(self.partial)
@@ -203,8 +203,8 @@ class Prepared:
     def division(self, k: int) -> tuple[Tensor, Tensor]:
         """Return training and validation rows of the k-th model; an average sees all rows in turn.
 
-        Models that grow side by side, on few rows, hold each row out once; where the table says
-        which rows belong together or validate, they have the same rows.
+        Models that grow together on few rows hold each row out once; if the table defines groups or
+        validation rows, all models have the same division.
         """
         s, order, n = self.settings, torch.arange(len(self.learn)), self.n_validation
         if s.combine == "average" and grows(s) and not self.arranged:
@@ -227,7 +227,7 @@ class Prepared:
 
     @cached_property
     def gap_patterns(self) -> GapPatterns:
-        """Gaps that get models, where the settings ask for them."""
+        """Gaps that get models, if the settings ask for them."""
         if self.settings.missing != AUTO or not stacks(self.settings):
             return GapPatterns()
         table, unseen = self.gap_rows
@@ -236,18 +236,18 @@ class Prepared:
 
     @property
     def gap_reserve(self) -> float:
-        """Seconds that search and average leave to models of the gaps that the table has."""
+        """Seconds that search and average reserve for models of the table's gaps."""
         patterns = self.gap_patterns
         return gap_reserve(self.settings, len(patterns.measured), patterns.share, patterns.rows)
 
     @cached_property
     def live(self) -> tuple[Float[Tensor, "n d"], Float[np.ndarray, " n"]]:
         """Inputs of the test rows in a snapshot, missing ones filled in, and their targets."""
-        shown = self.held.iloc[:LIVE_ROWS]
-        x = self.features.inputs(shown)
+        rows = self.held.iloc[:LIVE_ROWS]
+        x = self.features.inputs(rows)
         if bool(x.isnan().any()):
             x = fill(x, single_gaussian(self.features.inputs(self.learn)))
-        return x, self._z(shown).numpy()
+        return x, self._z(rows).numpy()
 
     @cached_property
     def problem(self) -> Problem:
@@ -275,8 +275,8 @@ def bands_of(table: pd.DataFrame, target: str) -> list[str]:
 
 def complete_rows(table: pd.DataFrame, bands: Sequence[str]) -> Bool[np.ndarray, " n"]:
     """Return True for rows whose bands were all observed, whether with a detection or without."""
-    known = [
+    observed = [
         table[band].notna() | (table[f"{band}_lim"].notna() if f"{band}_lim" in table else False)
         for band in bands
     ]
-    return np.asarray(np.all(known, axis=0))
+    return np.asarray(np.all(observed, axis=0))

@@ -1,9 +1,9 @@
 """Preprocessing of redshift tables: magnitudes and errors to the inputs of GPz.
 
-Two coordinate systems, a linear map apart. x: each measurement on its own, standardized; here a
-band that was not measured is one missing number. z = T x: the system in which the model trains;
-for "colors" one reference magnitude and the differences of neighboring bands; principal components,
-all as published (Almosallam 2017, section 6.3.1) or perhaps the first ones of many columns.
+A linear map connects two coordinate systems. x: each measurement by itself, standardized; a band
+that was not measured is one missing number. z = T x: the coordinates of training; for "colors" one
+reference magnitude and the differences of neighboring bands; or principal components, all of them
+as published (Almosallam 2017, section 6.3.1) or the first ones of many columns.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from scant.studies.redshift.fluxes import as_magnitudes, softening
 from scant.studies.redshift.settings import AS_GIVEN, COLORS, COMPONENTS, RedshiftSettings
 from scant.tables.levels import measured
 
-# Beyond this many robust deviations a value grows only logarithmically: it stays the most extreme
-# one, but one galaxy of magnitude 35 no longer tilts the linear mean. Identity for 99.5% of SDSS.
+# Beyond this many robust deviations a value grows only logarithmically: its rank stays, but one
+# galaxy of magnitude 35 no longer tilts the linear mean. For 99.5% of SDSS this is the identity.
 TAME = 4.0
-# An error larger than the band's own spread says no more than that the band is unknown.
+# In deviations of the band: a larger error only says that the band is unknown.
 LARGEST_NOISE = 3.0
 ALIKE_ROWS = 5000
 FEWEST_ALIKE = 3  # columns
@@ -39,20 +39,20 @@ SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation a
 
 @dataclass(frozen=True)
 class Features:
-    """How the columns of a table become inputs; fitted once, on training and validation rows.
+    """Map from the columns of a table to inputs; fitted once, on training and validation rows.
 
     Attributes:
         bands: The feature columns.
         errors: The bands whose `<band>_err` column is used.
-        combine: b x b, from magnitudes to the combinations that are tamed and trained on.
-        use: What errors do: "as features", "as noise" or "ignore".
-        robust: Whether wild values are tamed.
+        combine: b x b, from magnitudes to the combinations that are limited and trained on.
+        use: Use of errors: "as features", "as noise" or "ignore".
+        robust: Whether outliers are limited.
         centre: Robust centre of each combination, then of each log error.
         width: Robust deviation of each.
-        mean: Mean of each measurement after taming.
-        scale: Deviation of each measurement after taming.
-        T: From x to z; q < d rows where z are the first principal components.
-        softening: Of fluxes, which enter as asinh magnitudes (`fluxes`); by band.
+        mean: Mean of each measurement after limiting.
+        scale: Deviation of each measurement after limiting.
+        T: Matrix from x to z; q < d rows if z are the first principal components.
+        softening: Softening of fluxes, which enter as asinh magnitudes (`fluxes`); by band.
     """
 
     bands: tuple[str, ...]
@@ -77,23 +77,22 @@ class Features:
     ) -> Features:
         """Learn centres and scales from a table without its target.
 
-        Wild values are tamed as `robust` says; None: unless the setting says no. A single band
-        has no colors; and rows with missing bands that train along are told in x, so T is then the
-        identity.
+        `robust` limits outliers; None: unless the setting is "no". A single band has no colors.
+        Training on rows with missing bands uses x, with the identity as T (`Prepared.T`).
         """
         use = settings.errors
         errors = [b for b in bands if f"{b}_err" in table] if use != "ignore" else []
-        soft = softening(table, bands, errors) if settings.features != AS_GIVEN else {}
-        group, converted = one_quantity(table, bands), as_magnitudes(table, soft)
+        softenings = softening(table, bands, errors) if settings.features != AS_GIVEN else {}
+        group, converted = one_quantity(table, bands), as_magnitudes(table, softenings)
         colors = settings.features == COLORS and len(group) > 1
         if settings.features == AUTO:
             colors = alike(converted[group])
         combine = np.eye(len(bands))
         if colors:
-            own = np.flatnonzero([b in group for b in bands])
-            combine[np.ix_(own, own)] = color_matrix(len(own))
+            indices = np.flatnonzero([b in group for b in bands])
+            combine[np.ix_(indices, indices)] = color_matrix(len(indices))
         d = len(bands) + (len(errors) if use == "as features" else 0)
-        rough = cls(
+        unscaled = cls(
             tuple(bands),
             tuple(errors),
             combine,
@@ -104,17 +103,17 @@ class Features:
             mean=np.zeros(d),
             scale=np.ones(d),
             T=np.eye(d),
-            softening=soft,
+            softening=softenings,
         )
-        measured = rough.measured(table)
-        raw = rough.combined(measured)
+        measured = unscaled.measured(table)
+        raw = unscaled.combined(measured)
         with warnings.catch_warnings():  # no row may have all parts of a combination
             warnings.simplefilter("ignore", RuntimeWarning)
             low, centre, high = np.nanpercentile(raw, [25, 50, 75], axis=0)
             width = _positive((high - low) / 1.349, np.nanstd(raw, axis=0))
-            usual = rough.combined(np.nanmedian(measured, axis=0)[None])[0]
-        tame = replace(rough, centre=np.where(np.isnan(centre), usual, centre), width=width)
-        x = tame.tamed(tame.measured(table))
+            typical = unscaled.combined(np.nanmedian(measured, axis=0)[None])[0]
+        centred = replace(unscaled, centre=np.where(np.isnan(centre), typical, centre), width=width)
+        x = centred.tamed(centred.measured(table))
         mean, scale = np.nanmean(x, axis=0), _positive(np.nanstd(x, axis=0))
         T = np.diag(scale)
         T[: len(bands), : len(bands)] = combine @ T[: len(bands), : len(bands)]
@@ -126,11 +125,11 @@ class Features:
         T = T / spread[:, None]
         if settings.features == COMPONENTS:
             T = projection(whole(standardized), d)
-        return replace(tame, mean=mean, scale=scale, T=T)
+        return replace(centred, mean=mean, scale=scale, T=T)
 
     @property
     def chosen(self) -> Choice:
-        """What `features=auto` has come to."""
+        """Choice of `features=auto`."""
         if self.reduced:
             count, d = self.T.shape
             return Choice("as given", f"{count} principal components of the {d} columns")
@@ -140,7 +139,7 @@ class Features:
 
     @property
     def reduced(self) -> bool:
-        """Whether models are trained on fewer principal components than there are columns."""
+        """True if models are trained on fewer principal components than there are columns."""
         return len(self.T) < self.T.shape[1]
 
     @property
@@ -151,22 +150,22 @@ class Features:
 
     @property
     def columns(self) -> list[str]:
-        """Columns of a table that are read, apart from limits."""
+        """Columns of a table that are used, apart from limits."""
         return [*self.bands, *(f"{b}_err" for b in self.errors)]
 
     @property
     def optional(self) -> list[str]:
-        """The bands that a row may lack, though all of these rows have them."""
+        """Bands that a row may lack, even if no row of the table does."""
         return measured(self.bands)
 
     @property
     def owners(self) -> list[int]:
-        """For each coordinate of x, which band it belongs to: an error goes with its band."""
+        """Band index of each coordinate of x; an error belongs to its band."""
         logs = [self.bands.index(b) for b in self.errors] if self.use == "as features" else []
         return [*range(len(self.bands)), *logs]
 
     def measured(self, table: pd.DataFrame) -> Float[ndarray, "n d"]:
-        """Magnitudes and log errors, NaN where missing; a column that is not there is missing."""
+        """Magnitudes and log errors, NaN where missing; absent columns are missing."""
         table = as_magnitudes(table, self.softening)
         columns = [_column(table, b) for b in self.bands]
         if self.use == "as features":
@@ -183,30 +182,29 @@ class Features:
         return np.column_stack([bands.numpy(), measured[:, b:]])
 
     def tamed(self, measured: Float[ndarray, "n d"]) -> Float[ndarray, "n d"]:
-        """Measurements with wild values drawn in, as magnitudes again; NaN stays NaN.
+        """Measurements with outliers limited, converted back to magnitudes; NaN stays NaN.
 
-        Taming acts on the combinations, so where a band is missing its place is taken by its
-        centre while the others are tamed.
+        Combinations are limited, so a typical value replaces a missing band meanwhile.
         """
         if not self.robust:
             return measured
         b = len(self.bands)
-        usual = np.concatenate([np.linalg.solve(self.combine, self.centre[:b]), self.centre[b:]])
-        # A missing band is put where the observed ones would place it, all else being usual.
-        away = measured[:, :b] - usual[:b]
-        observed = np.maximum((~np.isnan(away)).sum(axis=1), 1)
-        shift = np.nansum(away, axis=1) / observed
-        usual = np.tile(usual, (len(measured), 1))
-        usual[:, :b] += shift[:, None]
-        filled = np.where(np.isnan(measured), usual, measured)
-        away = (self.combined(filled) - self.centre) / self.width
-        size = np.abs(away)
-        drawn = np.sign(away) * np.where(
+        typical = np.concatenate([np.linalg.solve(self.combine, self.centre[:b]), self.centre[b:]])
+        # The mean shift of the observed bands is added to the typical value of a missing band.
+        deviation = measured[:, :b] - typical[:b]
+        observed = np.maximum((~np.isnan(deviation)).sum(axis=1), 1)
+        shift = np.nansum(deviation, axis=1) / observed
+        typical = np.tile(typical, (len(measured), 1))
+        typical[:, :b] += shift[:, None]
+        filled = np.where(np.isnan(measured), typical, measured)
+        deviation = (self.combined(filled) - self.centre) / self.width
+        size = np.abs(deviation)
+        limited = np.sign(deviation) * np.where(
             size > TAME, TAME + np.log1p(np.maximum(size - TAME, 0)), size
         )
-        back = self.centre + self.width * drawn
-        back[:, :b] = np.linalg.solve(self.combine, back[:, :b].T).T
-        return np.where(np.isnan(measured), np.nan, back)
+        result = self.centre + self.width * limited
+        result[:, :b] = np.linalg.solve(self.combine, result[:, :b].T).T
+        return np.where(np.isnan(measured), np.nan, result)
 
     def inputs(self, table: pd.DataFrame, off: Sequence[str] = ()) -> Float[Tensor, "n d"]:
         """Coordinates x of a table's rows; bands named in `off` count as not measured."""
@@ -230,7 +228,7 @@ class Features:
         return torch.as_tensor(np.minimum(share, LARGEST_NOISE) ** 2)
 
     def fingerprint(self) -> dict[str, Any]:
-        """All of it, JSON-able; `Features.of` is the inverse."""
+        """All attributes, ready for JSON; `Features.of` is the inverse."""
         arrays = ("combine", "centre", "width", "mean", "scale", "T")
         stored: dict[str, Any] = {"bands": self.bands, "errors": self.errors, "use": self.use}
         stored |= {"softening": dict(self.softening)} if self.softening else {}
@@ -238,7 +236,7 @@ class Features:
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> Features:
-        """Features from their fingerprint."""
+        """Restore features from their fingerprint."""
         arrays = {
             k: np.array(v)
             for k, v in stored.items()
@@ -255,30 +253,30 @@ class Features:
 
 
 def one_quantity(table: pd.DataFrame, bands: Sequence[str]) -> list[str]:
-    """The columns that may be one quantity: those with errors, else all that were measured.
+    """Columns that may be one quantity: those with errors, else all that were measured.
 
-    A morphology or a size beside the magnitudes is none of them.
+    This excludes a morphology or a size next to the magnitudes.
     """
-    known = [b for b in bands if f"{b}_err" in table]
-    return known if len(known) >= FEWEST_ALIKE else measured(bands)
+    with_errors = [b for b in bands if f"{b}_err" in table]
+    return with_errors if len(with_errors) >= FEWEST_ALIKE else measured(bands)
 
 
 def alike(bands: pd.DataFrame) -> bool:
-    """Whether the columns are one quantity seen in several ways, as the magnitudes of a galaxy are.
+    """Return True if the columns are one quantity, as the magnitudes of a galaxy are.
 
-    Three or more of similar spread, each of which rises and falls with its neighbor. Only then do
+    These are three or more of similar spread, each correlated with its neighbor. Only then do
     differences of neighbors mean anything.
     """
     if bands.shape[1] < FEWEST_ALIKE:
         return False
-    some = bands.iloc[:ALIKE_ROWS]
-    quarter = some.quantile(0.75) - some.quantile(0.25)
-    together = [some[a].corr(some[b], "spearman") for a, b in pairwise(some.columns)]
-    return bool(quarter.max() < SPREADS * quarter.min() and np.nanmedian(together) > TOGETHER)
+    rows = bands.iloc[:ALIKE_ROWS]
+    spread = rows.quantile(0.75) - rows.quantile(0.25)
+    correlations = [rows[a].corr(rows[b], "spearman") for a, b in pairwise(rows.columns)]
+    return bool(spread.max() < SPREADS * spread.min() and np.nanmedian(correlations) > TOGETHER)
 
 
 def color_matrix(b: int) -> Float[ndarray, "b b"]:
-    """The middle band as reference, then the differences of neighboring bands."""
+    """Matrix to the middle band as reference and the differences of neighboring bands."""
     matrix = np.zeros((b, b))
     matrix[0, b // 2] = 1.0
     for i in range(b - 1):
@@ -293,8 +291,8 @@ def _column(table: pd.DataFrame, name: str) -> Float[ndarray, " n"]:
 
 
 def _positive(*candidates: Float[ndarray, " d"]) -> Float[ndarray, " d"]:
-    """The first candidate above zero, or one: a constant column must not divide by zero."""
-    out = np.ones_like(candidates[0])
+    """First candidate above zero, or one: a constant column must not divide by zero."""
+    result = np.ones_like(candidates[0])
     for c in reversed(candidates):
-        out = np.where(np.isfinite(c) & (c > 1e-12), c, out)
-    return out
+        result = np.where(np.isfinite(c) & (c > 1e-12), c, result)
+    return result

@@ -1,4 +1,4 @@
-"""The redshift study as a plain regression, for rivals."""
+"""The redshift study as a plain regression, for baselines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scant.studies.redshift.preprocessing import Features
 
 
 def problem_of(features: Features, learn: pd.DataFrame, held: pd.DataFrame, target: str) -> Problem:
-    """Bands and errors to the target, in its unit.
+    """Regression of the target, in its unit, on bands and errors.
 
     Args:
-        features: Of the run.
-        learn: The rows learned from.
-        held: Those held out.
-        target: The column that is predicted.
+        features: Features of the run.
+        learn: Rows to learn from.
+        held: Held-out rows.
+        target: Column to predict.
     """
     return Problem(
         x=table_of(features, learn),
@@ -34,15 +34,15 @@ def problem_of(features: Features, learn: pd.DataFrame, held: pd.DataFrame, targ
 
 
 def blocks_of(features: Features) -> Blocks:
-    """Of each column of `table_of`, the number of its band; -1: no row lacks it."""
+    """Band index of each column of `table_of`; -1: no row lacks it."""
     number = {band: k for k, band in enumerate(features.optional)}
     return np.array([number.get(features.bands[k], -1) for k in features.owners])
 
 
 def table_of(features: Features, table: pd.DataFrame) -> Float[ndarray, "n d"]:
-    """What rivals see: bands and log errors as they are, NaN where missing."""
+    """Inputs of baselines: bands and log errors as they are, NaN where missing."""
     table = table.copy()
-    for band in features.bands:  # a rival knows no limits: fainter than one counts as just as faint
+    for band in features.bands:  # baselines take a limit for the magnitude of an undetected band
         if f"{band}_lim" in table and band in table:
             table[band] = table[band].fillna(table[f"{band}_lim"])
     measured = features.measured(table)

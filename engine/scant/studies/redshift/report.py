@@ -1,4 +1,4 @@
-"""The figures a redshift run ends with: ours, the baselines' and the published ones."""
+"""Final report of a redshift run: this model, baselines and published results."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from scant.verdict import Verdict
 
 BOOTSTRAPS = 200
 SHARES = np.arange(0.05, 1.001, 0.05)
-TABLE = "photometric redshifts"  # Table 6.7 (Almosallam 2017), by name of our results
+TABLE = "photometric redshifts"  # Table 6.7 (Almosallam 2017), by its name in our results
 Rows = Float[ndarray, " n"]
 NAMES = ("RMSE", "mean log-likelihood", "F_0.05", "F_0.15")  # of the published table
 FAR = ("outliers beyond 0.15", "outliers beyond 3 sigma")
-PATTERN_ROWS = 20  # of a pattern of missing bands, at least, as of a bin of the truth
+PATTERN_ROWS = 20  # least number of rows of a pattern of missing bands, as of a bin of the truth
 POINT = (
     "bias", "median bias", "sigma_MAD", "sigma_IQR", "outlier rate", *FAR, "CRPS", "CDE loss",
     "PIT-KS",
@@ -43,31 +43,34 @@ POINT = (
 def write_report(
     fitted: FittedGPz, problem: Problem, scored: Scored, deadline: Deadline = NEVER
 ) -> Report:
-    """Metrics of all test rows, arrays of the first `SHOWN`, and what they say in words.
+    """Metrics of all test rows, arrays of the first `SHOWN`, and notes.
 
     Args:
-        fitted: This run's model.
-        problem: What the baselines learn and are asked.
-        scored: The model's predictions of the test rows.
-        deadline: Of baselines and of curves of missing bands.
+        fitted: Model of the run.
+        problem: Regression of the baselines.
+        scored: Predictions of the model for the test rows.
+        deadline: Time for baselines and curves of missing bands.
     """
     y, mean, predictive = scored.y, scored.value, scored.predictive
     assert isinstance(predictive, MixturePredictive)
-    rivals = beside(fitted, problem, scored, deadline)
-    rows = own_metrics(problem, scored, fitted.settings.seed)
-    if fitted.settings.combine == "best":  # the publication's number is of one model
+    baselines = beside(fitted, problem, scored, deadline)
+    results = own_metrics(problem, scored, fitted.settings.seed)
+    if fitted.settings.combine == "best":  # the published number is for one model
         count = float(fitted.ensemble.models[0].relevant_count())
-        rows.append(Metric("this run", "relevant basis functions", count))
-    for name, own in {**rivals.whole, "linear regression": problem.scored(line(problem))}.items():
-        rows += metrics_of(problem, own, name, (*NAMES, "CRPS"))
+        results.append(Metric("this run", "relevant basis functions", count))
+    for name, prediction in {
+        **baselines.whole,
+        "linear regression": problem.scored(line(problem)),
+    }.items():
+        results += metrics_of(problem, prediction, name, (*NAMES, "CRPS"))
     photometry = is_photometry(fitted.features, fitted.settings)
     if photometry:
-        rows += [
+        results += [
             Metric(p.method.split()[0], p.metric, p.value, p.spread, "published")
             for p in printed("redshift", TABLE)
         ]
-    s = slice(0, SHOWN)
-    rows_of = {
+    head = slice(0, SHOWN)
+    per_row = {
         "z_true": y,
         "z_mean": mean,
         "std_model": np.sqrt(predictive.model_variance),
@@ -78,16 +81,18 @@ def write_report(
         "features": fitted.held[list(fitted.features.bands)].to_numpy(float),
     }
     arrays = {
-        **{name: of_row[s] for name, of_row in rows_of.items()},
+        **{name: values[head] for name, values in per_row.items()},
         "coverage": coverage(scored),
         "bins": metrics.redshift_bins(y, mean),
         "bin_scores": by_bins(problem, scored),
         "pattern_scores": by_patterns(fitted, problem, scored),
         "kept": metrics.by_confidence(y, mean, predictive.variance, scored.log_density, SHARES),
     }
-    arrays["missing"], arrays["missing_scores"] = rivals.missing, rivals.scores
+    arrays["missing"], arrays["missing_scores"] = baselines.missing, baselines.scores
     notes = notes_of(predictive, arrays["coverage"], len(problem.y), photometry)
-    return Report(tuple(rows), arrays, (*notes, *rivals.notes), Verdict(parts=rivals.parts))
+    return Report(
+        tuple(results), arrays, (*notes, *baselines.notes), Verdict(parts=baselines.parts)
+    )
 
 
 def own_metrics(problem: Problem, scored: Scored, seed: int) -> list[Metric]:
@@ -102,9 +107,9 @@ def own_metrics(problem: Problem, scored: Scored, seed: int) -> list[Metric]:
 
 
 def line(problem: Problem) -> MixturePredictive:
-    """A straight line, the floor that all others stand on.
+    """Linear regression, the simplest baseline.
 
-    Missing values are taken for their mean; the error is that of the rows learned from.
+    The mean replaces missing values; the variance is that of the training residuals.
     """
     x, y = problem.x[:RIVAL_ROWS], problem.y[:RIVAL_ROWS]
     model = make_pipeline(SimpleImputer(keep_empty_features=True), LinearRegression()).fit(x, y)
@@ -116,11 +121,11 @@ def line(problem: Problem) -> MixturePredictive:
 
 def by_bins(problem: Problem, scored: Scored) -> Float[ndarray, "8 q"]:
     """Scores in the bins of `metrics.redshift_bins`: their edges, then `DENSITY` and `FAR`."""
-    found = []
+    result = []
     for low, high in metrics.bins_of(scored.y):
         rows = scored.rows((scored.y >= low) & (scored.y < high))
-        found.append([low, high, *scores_of(problem, rows, (*DENSITY, *FAR))])
-    return np.array(found).reshape(-1, 8).T
+        result.append([low, high, *scores_of(problem, rows, (*DENSITY, *FAR))])
+    return np.array(result).reshape(-1, 8).T
 
 
 def by_patterns(fitted: FittedGPz, problem: Problem, scored: Scored) -> Float[ndarray, "_ p"]:
@@ -130,30 +135,32 @@ def by_patterns(fitted: FittedGPz, problem: Problem, scored: Scored) -> Float[nd
         For each pattern with at least `PATTERN_ROWS` rows: 1 for each band that is missing, else 0;
         number of rows; RMSE; then `ALSO`.
     """
-    bands = len(fitted.features.bands)
-    gaps = lacking(fitted.features, fitted.held).isnan().numpy()[:, :bands]
-    patterns, of_row, counts = np.unique(gaps, axis=0, return_inverse=True, return_counts=True)
-    found = []
+    n_bands = len(fitted.features.bands)
+    missing = lacking(fitted.features, fitted.held).isnan().numpy()[:, :n_bands]
+    patterns, pattern_of_row, counts = np.unique(
+        missing, axis=0, return_inverse=True, return_counts=True
+    )
+    result = []
     for k in np.argsort(-counts, kind="stable")[:MOST_GAPS]:
         if counts[k] >= PATTERN_ROWS:
-            rows = scored.rows(of_row.reshape(-1) == k)
-            found.append([*patterns[k], counts[k], *scores_of(problem, rows, ("RMSE", *ALSO))])
-    return np.array(found, float).reshape(-1, bands + 2 + len(ALSO)).T
+            rows = scored.rows(pattern_of_row.reshape(-1) == k)
+            result.append([*patterns[k], counts[k], *scores_of(problem, rows, ("RMSE", *ALSO))])
+    return np.array(result, float).reshape(-1, n_bands + 2 + len(ALSO)).T
 
 
 def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
-    """Whether the published table says anything of this data: five bands, target a redshift."""
+    """Return True if the published table applies: five bands, target a redshift."""
     return len(features.bands) == 5 and settings.target == "z"
 
 
 def notes_of(
     predictive: MixturePredictive, covered: Float[ndarray, "2 c"], n_train: int, photometry: bool
 ) -> tuple[str, ...]:
-    """What a person should take home, in words."""
-    model, whole = float(predictive.model_variance.mean()), float(predictive.variance.mean())
+    """Notes for the user."""
+    model, total = float(predictive.model_variance.mean()), float(predictive.variance.mean())
     level, held = covered[:, -1]
     notes = [
-        f"More data like these would remove about {100 * model / whole:.0f}% of the predictive "
+        f"More data like these would remove about {100 * model / total:.0f}% of the predictive "
         "variance; the rest needs better or further measurements.",
         f"The {100 * level:.0f}% intervals hold {100 * held:.1f}% of the test rows.",
     ]

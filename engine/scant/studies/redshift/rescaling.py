@@ -1,4 +1,4 @@
-"""Final models of growth: means and noise are rescaled by the rows that each has not seen."""
+"""Final models of growth, with means and noise rescaled by rows that each has not seen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scant.studies.redshift.fold import Fold, weighted_mean
 from scant.studies.redshift.growth import Growth
 from scant.studies.redshift.shapes import take
 
-PRIOR_ROWS = 10.0  # rows that had been predicted well, for the noise's scale
+PRIOR_ROWS = 10.0  # pseudo-rows that were predicted well, for the noise factor
 
 
 @torch.no_grad()
@@ -59,12 +59,12 @@ def signal_share(folds: list[Fold], unseen: list[GPzPrediction]) -> float:
     It is the least squares slope of the targets on their predictions, plus its standard error.
     """
     y = torch.cat([f.unseen.y for f in folds])
-    whole = GPzPrediction.join(unseen)
-    weight = torch.cat([f.unseen.omega for f in folds]) / whole.variance
-    square = float((weight * whole.mean.square()).sum())
+    joined = GPzPrediction.join(unseen)
+    weight = torch.cat([f.unseen.omega for f in folds]) / joined.variance
+    square = float((weight * joined.mean.square()).sum())
     if not square > 0:
         return 1.0
-    slope = float((weight * whole.mean * y).sum()) / square
+    slope = float((weight * joined.mean * y).sum()) / square
     return min(max(slope + square**-0.5, 0.0), 1.0)
 
 
@@ -75,10 +75,12 @@ def noise_factor(folds: list[Fold], unseen: list[GPzPrediction]) -> float:
     """
     y = torch.cat([f.unseen.y for f in folds])
     omega = torch.cat([f.unseen.omega for f in folds])
-    whole = GPzPrediction.join(unseen)
-    square = (y - whole.mean).square()
+    joined = GPzPrediction.join(unseen)
+    square = (y - joined.mean).square()
     factors = torch.logspace(-0.7, 0.7, 71, dtype=y.dtype, device=y.device)
-    variance = whole.model_variance + whole.input_variance + factors[:, None] * whole.noise_variance
-    lost = (omega * (square / variance + variance.log())).sum(1)
-    lost = lost + PRIOR_ROWS * (1 / factors + factors.log())
-    return float(factors[lost.argmin()])
+    variance = (
+        joined.model_variance + joined.input_variance + factors[:, None] * joined.noise_variance
+    )
+    loss = (omega * (square / variance + variance.log())).sum(1)
+    loss = loss + PRIOR_ROWS * (1 / factors + factors.log())
+    return float(factors[loss.argmin()])

@@ -1,4 +1,4 @@
-"""A restart of a redshift study whose models have the size and shape that the settings name."""
+"""A restart of a redshift study with models of the size and shape in the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Restart:
     Args:
         fold: The division.
         model: A new model.
-        place: Puts rows into this process or others.
+        place: Constructor of `RowSums` (see `LogEvidence`).
         generator: Generator of the initial values.
         best: Parameters of a model of this shape or a coarser one, to start from.
     """
@@ -46,11 +46,11 @@ class Restart:
         return parameters_of(self.folds[0].model)
 
     def state(self) -> Tensors:
-        """All else that the next step depends on."""
+        """Other tensors that the next step needs."""
         return self.folds[0].trainer.state_dict()
 
     def load(self, parameters: Tensors, state: Tensors) -> None:
-        """Go on where another run stood."""
+        """Restore the state of a run."""
         take(self.folds[0].model, parameters)
         self.folds[0].trainer.load_state_dict(state)
 

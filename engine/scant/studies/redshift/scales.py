@@ -1,6 +1,6 @@
-"""Scales that suit a table: whether to take the target's logarithm, and to limit wild inputs.
+"""Scales that suit a table: whether to take the target's logarithm and to limit outliers.
 
-A straight line and a small GP try each of them; the one that predicts better decides.
+A straight line and a small GP are fitted with each; the one that predicts better decides.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from scant.inference.exact import left_out
 from scant.models.anchored_gp import AnchoredGP
 from scant.studies.auto import Choice
 
-MOST_ROWS = 5000  # that a line is tried on
+MOST_ROWS = 5000  # rows that a line is fitted to
 GP_ROWS = 200
-LEAST_GAIN = 0.02  # nats a row that a choice must bring
+LEAST_GAIN = 0.02  # least gain of a choice, in nats a row
 
-# Densities of as many unseen rows as were tried, and the mean squared error.
+# Log densities of the left-out rows, and the mean squared error.
 Tried = tuple[Float[ndarray, " _"], float]
 
 
 def scale_of(x: Float[ndarray, "n d"], y: Float[ndarray, " n"]) -> Choice:
-    """Whether the logarithm of the target is predicted better than the target.
+    """Choose whether to predict the logarithm of the target.
 
-    By the density of rows left out; the error must not be larger, either.
+    It must raise the density of left-out rows, and must not raise the error either.
     """
     if not y.min() > 0:
         return Choice("no", "values of zero or below")
@@ -40,73 +40,73 @@ def scale_of(x: Float[ndarray, "n d"], y: Float[ndarray, " n"]) -> Choice:
 
 
 def taming_of(
-    tamed: Float[ndarray, "n d"], x: Float[ndarray, "n d"], y: Float[ndarray, " n"], log: bool
+    limited: Float[ndarray, "n d"], x: Float[ndarray, "n d"], y: Float[ndarray, " n"], log: bool
 ) -> Choice:
-    """Whether wild values of the inputs are better limited: unless a line or a GP says no."""
-    if np.allclose(tamed, x, equal_nan=True):
+    """Choose to limit outliers of the inputs, unless a line or a GP predicts worse."""
+    if np.allclose(limited, x, equal_nan=True):
         return Choice("yes", "there are no outliers")
-    what, ((limited, _), (plain, _)) = _better(
-        *([rule(inputs, y, log) for inputs in (tamed, x)] for rule in (straight, curved))
+    what, ((with_limits, _), (without, _)) = _better(
+        *([rule(inputs, y, log) for inputs in (limited, x)] for rule in (straight, curved))
     )
-    if _gains(plain - limited, 1.0):
+    if _gains(without - with_limits, 1.0):
         return Choice("no", f"{what} predicts better from all values as they are")
     return Choice("yes", f"{what} predicts no worse")
 
 
 def straight(x: Float[ndarray, "n d"], y: Float[ndarray, " n"], log: bool) -> Tried:
-    """What a straight line makes of rows that it has not seen.
+    """Predict left-out rows by a straight line.
 
     Args:
-        x: Inputs, NaN where missing; of many rows some are taken.
+        x: Inputs, NaN where missing; some rows are used if there are many.
         y: Targets.
-        log: Whether the line is of their logarithm.
+        log: Whether the line predicts their logarithm.
     """
-    x, values = _some(x, np.log(y) if log else y, MOST_ROWS)
+    x, values = _sample(x, np.log(y) if log else y, MOST_ROWS)
     mean = cross_val_predict(RidgeCV(alphas=np.logspace(-3, 5, 9)), x, values, cv=5)
     variance = np.full(len(mean), np.square(values - mean).mean() + 1e-300)
-    return _judged(values, mean, variance, log)
+    return _scores(values, mean, variance, log)
 
 
 def curved(x: Float[ndarray, "n d"], y: Float[ndarray, " n"], log: bool) -> Tried:
-    """The same of a GP with a lengthscale of each input, each row left out in turn."""
-    x, values = _some(x, np.log(y) if log else y, GP_ROWS)
+    """Predict rows, left out one by one, by a GP with a lengthscale for each input."""
+    x, values = _sample(x, np.log(y) if log else y, GP_ROWS)
     centre, unit = values.mean(), values.std() or 1.0
-    made = AnchoredGP.fit("rbf", x, (values - centre) / unit)
-    K = torch.as_tensor(made.signal(x) + made.noise * np.eye(len(x)))
+    gp = AnchoredGP.fit("rbf", x, (values - centre) / unit)
+    K = torch.as_tensor(gp.signal(x) + gp.noise * np.eye(len(x)))
     error, variance = left_out(K, torch.as_tensor((values - centre) / unit))
     mean = values - unit * error.numpy()
-    return _judged(values, mean, unit**2 * variance.numpy(), log)
+    return _scores(values, mean, unit**2 * variance.numpy(), log)
 
 
-def _some(
-    x: Float[ndarray, "n d"], values: Float[ndarray, " n"], most: int
+def _sample(
+    x: Float[ndarray, "n d"], values: Float[ndarray, " n"], max_rows: int
 ) -> tuple[Float[ndarray, "k d"], Float[ndarray, " k"]]:
-    """The same rows first, however many are taken; what is missing is the column's mean."""
-    some = np.random.default_rng(0).permutation(len(values))[:most]
-    return np.where(np.isnan(x), np.nanmean(x, axis=0), x)[some], values[some]
+    """Sample rows in one fixed order, with missing values filled by the column's mean."""
+    rows = np.random.default_rng(0).permutation(len(values))[:max_rows]
+    return np.where(np.isnan(x), np.nanmean(x, axis=0), x)[rows], values[rows]
 
 
-def _judged(
+def _scores(
     values: Float[ndarray, " k"],
     mean: Float[ndarray, " k"],
     variance: Float[ndarray, " k"],
     log: bool,
 ) -> Tried:
-    """Densities and error in the target's own unit."""
-    y, guess = values, mean
+    """Log densities and error in the target's unit."""
+    y, predicted = values, mean
     if log:
-        y, guess = np.exp(values), np.exp(np.minimum(mean, values.max()) + variance / 2)
+        y, predicted = np.exp(values), np.exp(np.minimum(mean, values.max()) + variance / 2)
     density = -0.5 * (np.square(values - mean) / variance + np.log(variance))
-    return density - (values if log else 0), float(np.mean((y - guess) ** 2))
+    return density - (values if log else 0), float(np.mean((y - predicted) ** 2))
 
 
 def _better(line: list[Tried], gp: list[Tried]) -> tuple[str, list[Tried]]:
-    """What predicts the rows that both were asked better, at its best."""
-    asked = len(gp[0][0])
-    height = [max(density[:asked].mean() for density, _ in tried) for tried in (line, gp)]
-    return ("a GP", gp) if height[1] > height[0] + LEAST_GAIN else ("a line", line)
+    """Return the better method on the common rows, and its results."""
+    n_common = len(gp[0][0])
+    best = [max(density[:n_common].mean() for density, _ in tried) for tried in (line, gp)]
+    return ("a GP", gp) if best[1] > best[0] + LEAST_GAIN else ("a line", line)
 
 
 def _gains(gain: Float[ndarray, " k"], errors: float) -> bool:
-    """Whether densities have risen beyond so many standard errors."""
+    """Return True if densities rise beyond `errors` standard errors."""
     return bool(gain.mean() > max(LEAST_GAIN, errors * gain.std() / len(gain) ** 0.5))

@@ -1,4 +1,4 @@
-"""Galaxies of SDSS by SkyServer: the publication's query, and its answer as a table."""
+"""Galaxies of SDSS from SkyServer: the publication's query, and its answer as a table."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _FLAGS = (
     "BAD_COUNTS_ERROR",
     "INTERP_CENTER",
 )
-_CLEAN_GALAXIES = 1_800_000  # about as many as the query has answers without TOP
+_CLEAN_GALAXIES = 1_800_000  # about the rows of the query without TOP
 
 
 def query(rows: int = 20_000) -> str:
     """The publication's query (Almosallam 2017, 6.3.1), for a share of the sky's galaxies.
 
-    As printed, its quality flags are constants that are always true; here, as in Brescia et al.
-    (2014), a galaxy with any of them is left out. Fibers are taken at even steps over all plates,
-    because the first rows of an unordered query are of one region of the sky.
+    The printed quality flags are constants that are always true; here, as in Brescia et al. (2014),
+    galaxies with any of them are left out. Fibers are taken at even steps over all plates, because
+    the first rows of an unordered query are from one region of the sky.
     """
     magnitudes = ", ".join(f"p.modelMag_{b} AS mag_{b}" for b in BANDS)
     errors = ", ".join(f"p.modelMagErr_{b} AS mag_{b}_err" for b in BANDS)
@@ -41,10 +41,10 @@ def query(rows: int = 20_000) -> str:
 
 
 def read(data: bytes, name: str) -> pd.DataFrame:
-    """The table in an answer of SkyServer's CSV interface, with missing magnitudes (-9999) empty.
+    """Read an answer of SkyServer's CSV interface, with missing magnitudes (-9999) as NaN.
 
     Raises:
-        BadInput: An error page, an answer cut short, or other columns than asked for.
+        BadInput: The data are an error page, are cut short, or have unexpected columns.
     """
     text = data.decode("utf-8", errors="replace").lstrip("\ufeff")
     first, _, table = text.partition("\n")
@@ -52,12 +52,12 @@ def read(data: bytes, name: str) -> pd.DataFrame:
         message = " ".join(text.split())[:160]
         kind = "a web page" if text.lstrip().startswith("<") else f"{message!r}"
         raise BadInput(f"The server of {name!r} answered {kind} instead of a table; try later.")
-    wanted = [f"mag_{b}" for b in BANDS] + [f"mag_{b}_err" for b in BANDS] + ["z"]
+    columns = [f"mag_{b}" for b in BANDS] + [f"mag_{b}_err" for b in BANDS] + ["z"]
     lines = table.splitlines()
-    if not lines or lines[0].split(",") != wanted:
-        got = lines[0][:120] if lines else ""
-        raise BadInput(f"The server of {name!r} sent other columns than asked for: {got!r}.")
-    # A row cut inside a number may still have eleven cells: only the line's end tells.
+    if not lines or lines[0].split(",") != columns:
+        header = lines[0][:120] if lines else ""
+        raise BadInput(f"The server of {name!r} sent other columns than asked for: {header!r}.")
+    # A row cut inside a number may still have eleven cells, but it lacks the line's end.
     if not table.endswith("\n") or any(line.count(",") != 10 for line in lines[1:] if line):
         raise BadInput(f"The table of {name!r} arrived cut short; fetch it again.")
     try:
@@ -68,10 +68,10 @@ def read(data: bytes, name: str) -> pd.DataFrame:
         ) from None
     if not rows:
         raise BadInput(f"The server of {name!r} sent a table without rows; try later.")
-    frame = pd.DataFrame(rows, columns=wanted, dtype="float64")
+    frame = pd.DataFrame(rows, columns=columns, dtype="float64")
     return frame.mask(frame <= -999.0)
 
 
 def url() -> str:
-    """The address that answers the query with a table."""
+    """Address of the query's answer."""
     return f"{_SKYSERVER}?{urlencode({'cmd': query(), 'format': 'csv'})}"

@@ -1,4 +1,4 @@
-"""Settings of a redshift fit; those of its demonstration."""
+"""Settings of a redshift fit and of its demonstration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scant.studies.split import SplitSettings
 SHAPES = ("GL", "VL", "GD", "VD", "GC", "VC")
 AS_GIVEN, COLORS, COMPONENTS = "as given", "colors", "principal components"  # values of `features`
 BASIS_FUNCTIONS = "basis functions"  # value of `missing`: the density of the publication (5.22)
-# Of the demonstration and of the other presets, whose results are known.
+# Shared by the demonstration and the other presets, whose results are known.
 FIXED: dict[str, Any] = {
     "n_basis": 25,
     "covariance": "VC",
@@ -207,13 +207,13 @@ class RedshiftSettings(SplitSettings):
 
 
 def survey_size(s: RedshiftSettings) -> int:
-    """Galaxies of the simulated survey."""
-    asked = {name: getattr(s, name) for name in DEMO}
-    return sum(count if asked[n] in (0, AUTO) else asked[n] for n, count in DEMO.items())
+    """Number of galaxies of the simulated survey."""
+    sizes = {name: getattr(s, name) for name in DEMO}
+    return sum(count if sizes[n] in (0, AUTO) else sizes[n] for n, count in DEMO.items())
 
 
 def check(s: RedshiftSettings, table: pd.DataFrame, name: str) -> None:
-    """Refuse a table that these settings cannot learn (`Entry.check`)."""
+    """Raise BadInput for a table that these settings cannot learn (`Entry.check`)."""
     if s.log_target == "yes" and s.target in table and (table[s.target] <= 0).any():
         row = int(np.flatnonzero(table[s.target].to_numpy() <= 0)[0])
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Shapes of basis functions: models of a shape, their parameters, and what a stage ties."""
+"""Shapes of basis functions: models of a shape, and their free and tied parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scant.studies.redshift.settings import RedshiftSettings
 def new_model(
     s: RedshiftSettings, inputs: int, device: torch.device, n_basis: int, shape: str
 ) -> GPz:
-    """Return a model with so many inputs and basis functions of a shape."""
+    """Return a new model with basis functions of a shape."""
     model = GPz(inputs, n_basis, shape, s.heteroscedastic, s.joint_mean).to(device)
     if s.tie_precisions:
         tie(model, NOISY)
@@ -24,7 +24,7 @@ def new_model(
 
 
 def tie(model: GPz, free: int) -> None:
-    """Let a model learn no more than a stage of this freedom does (see `Stage`).
+    """Restrict a model to the free parameters of a stage (see `Stage`).
 
     Gradients of tied parameters are averaged, so that equal values stay equal.
     """
@@ -45,27 +45,27 @@ def tie(model: GPz, free: int) -> None:
 
 
 def parameters_of(model: GPz) -> Tensors:
-    """Free parameters, Gamma as one full matrix a basis function whatever the shape.
+    """Free parameters, with Gamma as a full matrix for each basis function.
 
-    Of many inputs these matrices would be most of a checkpoint: there it is as full as the shape.
+    With many inputs these matrices would be most of a checkpoint, so Gamma is as full as the shape.
     """
-    wide = model.centres.shape[1] > MAX_DENSE_INPUTS
+    many_inputs = model.centres.shape[1] > MAX_DENSE_INPUTS
     return {
         **dict(model.named_parameters()),
-        "gamma": own_gamma(model) if wide else full_gamma(model),
+        "gamma": own_gamma(model) if many_inputs else full_gamma(model),
     }
 
 
 @torch.no_grad()
 def take(model: GPz, parameters: Tensors) -> None:
-    """Give a model parameters of the same size, of its shape or of a coarser one."""
+    """Copy parameters of the same or a coarser shape into a model."""
     for name, value in model.named_parameters():
-        given = parameters[name].to(value.device)
-        value.copy_(narrow(given, model.covariance) if name == "gamma" else given)
+        source = parameters[name].to(value.device)
+        value.copy_(narrow(source, model.covariance) if name == "gamma" else source)
 
 
 def shape_of(model: GPz) -> str:
-    """The coarsest shape that the basis functions have."""
+    """The coarsest shape of the basis functions."""
     gamma = own_gamma(model)
     diagonal = gamma if gamma.dim() == 2 else gamma.diagonal(dim1=1, dim2=2)
     if gamma.dim() == 3 and not torch.equal(gamma, torch.diag_embed(diagonal)):
@@ -76,7 +76,7 @@ def shape_of(model: GPz) -> str:
 
 
 def narrow(gamma: Tensor, covariance: str) -> Tensor:
-    """The parameters of a shape, from matrices or diagonals that have that shape or a coarser."""
+    """Reduce matrices or diagonals, of the same or a coarser shape, to Gamma of a shape."""
     if covariance[1] == "C":
         gamma = torch.diag_embed(gamma) if gamma.dim() == 2 else gamma
     else:

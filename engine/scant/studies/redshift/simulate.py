@@ -29,8 +29,8 @@ LINES = np.array([372.7, 486.1, 500.7, 656.3])  # [O II], H beta, [O III], H alp
 MAGNITUDE_LIMIT = 22.3  # in r
 HIGHEST = 1.2  # redshift
 OMEGA_M, HUBBLE_DISTANCE = 0.3, 299_792.458 / 70.0  # flat LCDM, H0 = 70 km/s/Mpc; Mpc
-FLOOR = 0.01  # mag, what calibration leaves
-BLOCK = 2048  # galaxies of one random stream, so that a larger survey only adds rows
+FLOOR = 0.01  # mag, error of calibration
+BLOCK = 2048  # galaxies of one random stream: a larger survey only adds rows
 
 _POGSON = 2.5 / np.log(10.0)
 
@@ -85,8 +85,8 @@ def spectrum(
 
 def passbands(wavelength: Float[np.ndarray, " w"]) -> Float[np.ndarray, "5 w"]:
     """Photon response of the five bands: top hats with soft edges."""
-    away = np.abs(wavelength - CENTERS[:, None]) - WIDTHS[:, None] / 2
-    return 1 / (1 + np.exp(away / 4.0))
+    distance = np.abs(wavelength - CENTERS[:, None]) - WIDTHS[:, None] / 2
+    return 1 / (1 + np.exp(distance / 4.0))
 
 
 def distance_modulus(z: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -140,7 +140,7 @@ class _Census(NamedTuple):
     """Where galaxies above the magnitude limit are: by class and redshift, and how bright."""
 
     share: Float[np.ndarray, "c z"]
-    faintest: Float[np.ndarray, "c z"]  # M - M* that the limit still shows
+    faintest: Float[np.ndarray, "c z"]  # M - M* at the magnitude limit
     steps: Float[np.ndarray, " l"]  # M - M*
     cumulative: Float[np.ndarray, "c l"]
 
@@ -177,10 +177,12 @@ def _draw(
     rank = rng.random(n)
     absolute = np.empty(n)
     for c, row in enumerate(CLASSES.values()):
-        mine = kind == c
+        of_class = kind == c
         below = census.cumulative[c]
-        top = np.interp(census.faintest[c, k[mine]], census.steps, below)
-        absolute[mine] = np.interp(rank[mine] * top, below, census.steps) + row.brightness - z[mine]
+        top = np.interp(census.faintest[c, k[of_class]], census.steps, below)
+        absolute[of_class] = (
+            np.interp(rank[of_class] * top, below, census.steps) + row.brightness - z[of_class]
+        )
     return z, kind, absolute
 
 
@@ -195,11 +197,11 @@ def _observe(
     observed = flux + noise * rng.standard_normal(flux.shape)
     softening = 10 ** (-0.4 * DEPTHS) / 5
     magnitude = -_POGSON * (np.arcsinh(observed / (2 * softening)) + np.log(softening))
-    # What a survey can know of its noise comes from the flux it saw.
-    known = np.sqrt(sky**2 + sky**2 * np.maximum(observed, 0) / 10 ** (-0.4 * 21.0))
-    known = np.hypot(known, FLOOR / _POGSON * observed)
-    error = _POGSON * known / np.sqrt(observed**2 + 4 * softening**2)
-    return magnitude, error, observed / known
+    # A survey estimates its noise from the observed flux.
+    estimated = np.sqrt(sky**2 + sky**2 * np.maximum(observed, 0) / 10 ** (-0.4 * 21.0))
+    estimated = np.hypot(estimated, FLOOR / _POGSON * observed)
+    error = _POGSON * estimated / np.sqrt(observed**2 + 4 * softening**2)
+    return magnitude, error, observed / estimated
 
 
 def _block(rng: np.random.Generator) -> tuple[Float[np.ndarray, "n 11"], Float[np.ndarray, "n 5"]]:
@@ -235,12 +237,12 @@ def simulate(
     for stream in streams:
         rng = np.random.default_rng(stream)
         rows, signal = _block(rng)
-        unseen = rng.random(signal.shape) < missing
+        unobserved = rng.random(signal.shape) < missing
         if detection > 0:
-            unseen |= signal < detection
-        nothing = np.flatnonzero(unseen.all(axis=1))
-        unseen[nothing, signal[nothing].argmax(axis=1)] = False
-        rows[:, :10][np.tile(unseen, (1, 2))] = np.nan
+            unobserved |= signal < detection
+        empty = np.flatnonzero(unobserved.all(axis=1))
+        unobserved[empty, signal[empty].argmax(axis=1)] = False
+        rows[:, :10][np.tile(unobserved, (1, 2))] = np.nan
         parts.append(rows)
     names = [f"mag_{b}" for b in BANDS] + [f"mag_{b}_err" for b in BANDS] + ["z"]
     rows = np.concatenate(parts)[:n] if parts else np.empty((0, len(names)))
@@ -248,5 +250,5 @@ def simulate(
 
 
 def demo(settings: RedshiftSettings, rows: int | None = None) -> pd.DataFrame:
-    """The demonstration survey: as many galaxies as the settings ask for, or `rows`."""
+    """The demonstration survey, with the number of galaxies in the settings, or `rows`."""
     return simulate(survey_size(settings) if rows is None else rows, settings.data_seed)

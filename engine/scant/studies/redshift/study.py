@@ -1,9 +1,9 @@
 """Redshift: GPz on photometry, with coarse-to-fine starts and a mixture of restarts.
 
-What the study adds to the model of `scant.models.gpz.model` (each a setting, each off under the
-preset "as published"): colors and tamed outliers (`preprocessing`), stages that free the basis
+The study extends the model of `scant.models.gpz.model` (each extension is a setting, off under the
+preset "as published"): colors and limited outliers (`preprocessing`), stages that free the basis
 functions' covariances step by step (`restart`, `growth`), and restarts on other splits of training
-and validation rows whose predictions are averaged (`ensemble`).
+and validation rows, with averaged predictions (`ensemble`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Study(TrainedStudy):
     settings: RedshiftSettings
     data: Prepared
     search: Growth | Restart  # trains the models
-    held_scores: Scored  # of the held-out rows, once it is fitted
+    held_scores: Scored  # of the held-out rows, after the fit
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Study(TrainedStudy):
     def _configure(self, settings: RedshiftSettings, device: torch.device) -> None:
         super()._configure(settings, device)
         self.grows = grows(settings)
-        if self.grows:  # all models in one restart of the loop, whose end they find themselves
+        if self.grows:  # one restart of the loop trains all models and finds its own end
             self.models, self.restarts, self.patience = settings.restarts, 1, 0
         else:
             self.structures = stages_to(settings.covariance, settings.start)
@@ -142,7 +142,7 @@ class Study(TrainedStudy):
             "feature_relevance": sensitivity(model, x, to_x),
         }
 
-    # --- afterwards -----------------------------------------------------------------------------
+    # --- after training -------------------------------------------------------------------------
 
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         data, train = self.data, self._from_growth if self.grows else self._from_restarts
@@ -195,16 +195,16 @@ class Study(TrainedStudy):
             "n_basis": (len(model.centres), first.n_basis, "the first size tried"),
             "covariance": (shape_of(model), first.shape, "the first shape tried"),
         }
-        for name, (value, initial, same) in choices.items():
+        for name, (value, initial, if_first) in choices.items():
             if getattr(self.settings, name) == AUTO:
                 reason = f"unseen rows were predicted better up to this, from {first} on"
-                choice = [value, same if value == initial else reason]
+                choice = [value, if_first if value == initial else reason]
                 self.metadata.setdefault(CHOSEN, {})[name] = choice
         return folds, unseen
 
     @property
     def search_share(self) -> float:  # type: ignore[override]
-        """Part of the time budget for the search; a fit without an end leaves nothing to gaps."""
+        """Share of the time budget for the search; without a deadline gaps have no reserve."""
         if not math.isfinite(self.deadline.seconds):
             return TRAINING_SHARE
         return TRAINING_SHARE - self.data.gap_reserve / self.settings.time_budget
@@ -232,13 +232,13 @@ class Study(TrainedStudy):
 
     @property
     def posterior(self) -> FittedGPz:
-        """The fitted models, for report and answers."""
+        """The fitted models, for reports and queries."""
         assert self._fitted is not None, "finalize comes first"
         return self._fitted
 
     @cached_property
     def _explored(self) -> FittedGPz:
-        """For queries: models that they learn do not count among those that `predict` learns."""
+        """Copy for queries: `predict` does not use models that are learned for queries."""
         return self.posterior.copy()
 
     @property
@@ -247,13 +247,13 @@ class Study(TrainedStudy):
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the columns of the catalog added.
+        """Return the table with the columns of the catalog added.
 
-        Intervals are of the mixture of the averaged models and, where values are missing, of what
-        the missing ones may be: no Gaussian of the same two moments.
+        Intervals are quantiles of the mixture of the averaged models and, where values are missing,
+        of their possible values, not of a Gaussian with its moments.
 
         Raises:
-            BadInput: None of the features is there.
+            BadInput: The table has no feature.
         """
         query = self.posterior.checked(table)
         predictive = self.posterior.predict(query)
@@ -269,24 +269,24 @@ class Study(TrainedStudy):
         return with_columns(table, {**added, **intervals, "outside": outside})
 
     def densities(self, table: pd.DataFrame, most: int = MOST) -> MixturePredictive:
-        """p(z) of each row as at most so many Gaussians, with mean and variance of its mixture.
+        """p(z) of each row as at most `most` Gaussians, with mean and variance of its mixture.
 
         Raises:
-            BadInput: None of the features is there, or a cell is no number to compute with.
+            BadInput: The table has none of the features, or a cell is not a usable number.
         """
         return self.posterior.predict(self.posterior.checked(table)).reduced(most)
 
     def limits(self) -> tuple[str, ...]:
-        """The methods that predict, then limits of these (`scant.events.Report.limits`)."""
+        """Prediction methods, then their limits (`scant.events.Report.limits`)."""
         return self.posterior.limits()
 
     def explore(self, question: str, **query: Any) -> dict[str, np.ndarray]:
-        """Answers "without" (bands switched off) and "density" (one galaxy's p(z))."""
+        """Answer "without" (bands switched off) or "density" (one galaxy's p(z))."""
         return answer(self._explored, question, query)
 
 
 def sensitivity(model: GPz, X: Float[Tensor, "n q"], to_x: Float[Tensor, "q d"]) -> np.ndarray:
-    """Each measurement's share of the mean squared slope of the prediction."""
+    """Share of each measurement in the mean squared slope of the prediction."""
     X = X.detach().clone().requires_grad_()
     with torch.enable_grad():
         total = (model.design(X)[1] @ model.weight_mean).sum()

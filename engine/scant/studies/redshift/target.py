@@ -13,7 +13,7 @@ from scant.predictive import MixturePredictive
 
 
 class Target(NamedTuple):
-    """From the target's own unit to the standardized scale of the model, and back."""
+    """Map from the target's unit to the standardized scale of the model, and back."""
 
     centre: float
     scale: float
@@ -21,7 +21,7 @@ class Target(NamedTuple):
 
     @classmethod
     def fit(cls, z: Float[Tensor, " n"], positive: bool) -> Target:
-        """Mean and deviation of the target, or of its logarithm (3.13)."""
+        """Take mean and deviation of the target, or of its logarithm (3.13)."""
         z = z.log() if positive else z
         scale = float(z.std())
         return cls(float(z.mean()), scale if scale > 0 else 1.0, positive)
@@ -35,6 +35,6 @@ class Target(NamedTuple):
 
     def log_density(self, z: Float[Tensor, " n"], prediction: GPzPrediction) -> Float[Tensor, " n"]:
         """ln p(z), in nats, of a Gaussian (or log-normal) prediction."""
-        away = (self.standardize(z) - prediction.mean).square() / prediction.variance
-        scale = prediction.variance.log() + 2 * math.log(self.scale) + math.log(2 * math.pi)
-        return -0.5 * (away + scale) - (z.log() if self.positive else 0.0)
+        z_squared = (self.standardize(z) - prediction.mean).square() / prediction.variance
+        log_scale = prediction.variance.log() + 2 * math.log(self.scale) + math.log(2 * math.pi)
+        return -0.5 * (z_squared + log_scale) - (z.log() if self.positive else 0.0)

@@ -1,9 +1,9 @@
-"""Sudden infant deaths in North Carolina's counties, of which one period is known in groups.
+"""Sudden infant deaths in North Carolina's counties, with one period given in groups.
 
-Real counts and polygons (`data/maps/README.md` tells where they are from), made scarce: the deaths
-of 1974 to 1978 are known by county, those of 1979 to 1984 in groups of counties, or of some
-counties alone. Births are the exposure, so that a rate is deaths per birth. They are rows by
-county, too: a group's rate is mostly that of the county where most of its children are born.
+Real counts and polygons (sources: `data/maps/README.md`), made scarce: the deaths of 1974 to 1978
+are given by county, those of 1979 to 1984 in groups of counties, or for some counties alone. Births
+are the exposure, so that a rate is deaths per birth. They are also rows by county, because a
+group's rate is mostly that of the county with most of its births.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from scant.studies.split import TEST, TRAIN
 from scant.tables import geometry
 
 EARLY, LATE = "deaths 1974-78", "deaths 1979-84"
-BIRTHS = "births"  # no task: the people by whom the points of a group are weighed
-WITHHELD = 0.5  # of the later period's counties, where none are merged
+BIRTHS = "births"  # not modeled: weights of the points of a group
+WITHHELD = 0.5  # share of the later period's counties, if none are merged
 
 
 @runtime_checkable
 class Grouped(Protocol):
-    """What this demonstration needs of the settings."""
+    """Settings of this demonstration."""
 
     @property
     def data_seed(self) -> int: ...
@@ -36,16 +36,16 @@ class Grouped(Protocol):
 
 def counties() -> pd.DataFrame:
     """All counts: `task`, `y` (deaths), `exposure` (births), `geometry` and `split`, for both
-    periods, each 100 rows by county's code, all to learn from; then births of both periods."""
+    periods, each 100 training rows by county code; then births of both periods."""
     with package_file("maps", "nc_sids.csv").open(encoding="utf-8") as file:
-        read = pd.read_csv(file)
+        source = pd.read_csv(file)
     parts = [
         pd.DataFrame(
             {
                 "task": task,
-                "y": read[f"deaths_{years}"].astype(float),
-                "exposure": read[f"births_{years}"].astype(float),
-                geometry.COLUMN: f"SRID={geometry.DEGREES};" + read["geometry"],
+                "y": source[f"deaths_{years}"].astype(float),
+                "exposure": source[f"births_{years}"].astype(float),
+                geometry.COLUMN: f"SRID={geometry.DEGREES};" + source["geometry"],
                 "split": TRAIN,
             }
         )
@@ -55,34 +55,36 @@ def counties() -> pd.DataFrame:
 
 
 def with_people(table: pd.DataFrame, task: str) -> pd.DataFrame:
-    """The table and rows of such a task: the mean exposure of each polygon, which it has once."""
+    """Add a task with the mean exposure of each polygon, one row per polygon."""
     people = table.groupby(geometry.COLUMN, sort=False)["exposure"].mean().reset_index(name="y")
     rows = people.assign(task=task, split=TRAIN)
     return pd.concat([table, rows], ignore_index=True)[list(table.columns)]
 
 
 def experiment(groups: int = 20, seed: int = 0) -> pd.DataFrame:
-    """The later period known in so many groups of counties, or, if 0, for half of the counties.
+    """Table with the later period in `groups` groups of counties or, if 0, for half of them.
 
-    What is held out is the later period by county: all 100, or the other half.
+    The later period by county is held out: all 100, or the other half.
 
     Raises:
-        BadInput: The packages for maps are missing, or a number of groups that cannot be.
+        BadInput: The packages for maps are missing, or the number of groups is invalid.
     """
     table = counties()
     if groups:
         return merged(table, LATE, groups, seed)
-    late = np.flatnonzero(table["task"] == LATE)
-    withheld = np.random.default_rng(seed).permutation(late)[: round(WITHHELD * len(late))]
+    late_rows = np.flatnonzero(table["task"] == LATE)
+    withheld = np.random.default_rng(seed).permutation(late_rows)[
+        : round(WITHHELD * len(late_rows))
+    ]
     table.loc[withheld, "split"] = TEST
     return table
 
 
 def demo(settings: Grouped, rows: int | None = None) -> pd.DataFrame:
-    """Both periods, the later one as scarce as the settings want it."""
+    """Both periods, the later one as scarce as in the settings."""
     return thinned(experiment(settings.n_groups, settings.data_seed), rows)
 
 
 def size(settings: Grouped) -> tuple[int, int]:
-    """Rows and columns of it."""
+    """Rows and columns of `demo`."""
     return 300 + settings.n_groups, 5

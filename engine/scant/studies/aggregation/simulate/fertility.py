@@ -2,7 +2,7 @@
 
 A table of *cells* has a row for each year of age and calendar year: `age_lo`, `age_hi`, `year_lo`,
 `year_hi` (years) and `order1`, `order2` …, births of that order per woman of that age in that year
-(1/year), averaged over the cell. `experiment` makes of it the long-form table of the publication
+(1/year), averaged over the cell. `experiment` converts it to the long-form table of the publication
 (Yousefi 2021, section 5.3): all means over 5×5 or 2×2 boxes, and few cells of a single year.
 """
 
@@ -31,9 +31,9 @@ WOMEN = 20_000.0  # of one age, as many as in a country a tenth of Canada's size
 class Schedule(NamedTuple):
     """When and how often women have a child of one order, by cohort (year of birth).
 
-    The age schedule mixes an early log-normal part, which swells for the cohorts of the baby boom,
-    and a late normal one, which moves to higher ages as later cohorts postpone. Roundly fitted to
-    Canada (correlation 0.99).
+    The age schedule mixes an early log-normal part, larger for the cohorts of the baby boom, and a
+    late normal part, which moves to higher ages as later cohorts postpone. It roughly fits Canada
+    (correlation 0.99).
     """
 
     early_age: float  # median, years
@@ -41,14 +41,14 @@ class Schedule(NamedTuple):
     late_age: float  # mean before postponement, years
     late_spread: float  # years
     late_share: float
-    boom_cohort: float  # whose late share is least
-    boom_depth: float  # share of the late part that goes early then
+    boom_cohort: float  # with the smallest late share
+    boom_depth: float  # share of the late part that becomes early then
     boom_width: float  # years
     postponed: float  # years that the late part moves
-    postponing_cohort: float  # half of the move is done
+    postponing_cohort: float  # at half of the move
     postponing_width: float  # years
-    children: float  # of a woman's life, first cohorts
-    fewer: float  # lost by later cohorts
+    children: float  # per woman, first cohorts
+    fewer: float  # decrease of later cohorts
     peak_year: float  # of the baby boom
     peak: float  # log of the factor then
     peak_width: float  # years
@@ -70,36 +70,40 @@ def rate(
     """Births of an order per woman and year (1/year) at exact ages and times.
 
     Args:
-        order: 1 or 2.
+        order: Birth order, 1 or 2.
         age: Years, above 12.
         year: Calendar time, years, of the same shape.
-        seed: Each seed is another country: timing, number and the ups and downs of the periods
-            differ a little, and second births share most of theirs with first ones.
+        seed: Seed of the country: timing, number and fluctuations of the periods differ a
+            little; second births share most fluctuations with first births.
     """
     s = SCHEDULES[order]
-    drawn = np.random.default_rng([seed, 1]).standard_normal((3, 12))
-    shift, later, more = 0.4 * drawn[0, 0], 3.0 * drawn[0, 1], 0.03 * drawn[0, 2]
+    normals = np.random.default_rng([seed, 1]).standard_normal((3, 12))
+    shift, later, more = 0.4 * normals[0, 0], 3.0 * normals[0, 1], 0.03 * normals[0, 2]
     cohort = year - age - later
     boom = s.boom_depth * np.exp(-0.5 * ((cohort - s.boom_cohort) / s.boom_width) ** 2)
-    moved = 1 / (1 + np.exp(-(cohort - s.postponing_cohort) / s.postponing_width))
+    postponement = 1 / (1 + np.exp(-(cohort - s.postponing_cohort) / s.postponing_width))
     log_age = np.log((age - 12) / (s.early_age + shift - 12)) / s.early_spread
-    early = np.exp(-0.5 * log_age**2) / ((age - 12) * s.early_spread * np.sqrt(2 * np.pi))
-    away = (age - s.late_age - shift - s.postponed * moved) / s.late_spread
-    late = np.exp(-0.5 * away**2) / (s.late_spread * np.sqrt(2 * np.pi))
+    early_density = np.exp(-0.5 * log_age**2) / ((age - 12) * s.early_spread * np.sqrt(2 * np.pi))
+    away = (age - s.late_age - shift - s.postponed * postponement) / s.late_spread
+    late_density = np.exp(-0.5 * away**2) / (s.late_spread * np.sqrt(2 * np.pi))
     share = s.late_share * (1 - boom)
     peak = s.peak * np.exp(-0.5 * ((year - s.peak_year) / s.peak_width) ** 2)
-    own = drawn[0] if order == 1 else 0.8 * drawn[0] + 0.6 * drawn[order]
-    period = np.exp(peak + more + _wave(year, own))
-    return (s.children - s.fewer * moved) * period * ((1 - share) * early + share * late)
+    own_normals = normals[0] if order == 1 else 0.8 * normals[0] + 0.6 * normals[order]
+    period = np.exp(peak + more + _wave(year, own_normals))
+    return (
+        (s.children - s.fewer * postponement)
+        * period
+        * ((1 - share) * early_density + share * late_density)
+    )
 
 
 def _wave(
-    year: Float[np.ndarray, "..."], drawn: Float[np.ndarray, " 12"]
+    year: Float[np.ndarray, "..."], normals: Float[np.ndarray, " 12"]
 ) -> Float[np.ndarray, "..."]:
     """A smooth random function of the year, of deviation 0.04: five harmonics of 60 years."""
     phase = 2 * np.pi * (year[..., None] - YEARS[0]) / 60.0 * np.arange(1, 6)
     size = 0.04 / np.sqrt(5)
-    return size * (np.sin(phase) @ drawn[2:7] + np.cos(phase) @ drawn[7:12])
+    return size * (np.sin(phase) @ normals[2:7] + np.cos(phase) @ normals[7:12])
 
 
 def simulate(
@@ -108,12 +112,12 @@ def simulate(
     """The cells of a simulated country.
 
     Args:
-        seed: Seed of the country and, in a stream of its own, of the noise.
+        seed: Seed of the country and, in a separate stream, of the noise.
         noise: "none"; "births": the births of that many women are counted (Poisson), so that the
             deviation is sqrt(rate / women) and depends on the input; "constant": Gaussian with the
             same mean variance everywhere, under which rates near zero may fall below it.
-        women: Of each age, who are counted.
-        orders: Birth orders, of 1 and 2.
+        women: Number of women of each age.
+        orders: Birth orders among 1 and 2.
 
     Returns:
         2,640 rows by year, then age: bounds, `order<k>`, and, where there is noise,
@@ -143,14 +147,14 @@ def simulate(
 
 
 def long_form(cells: pd.DataFrame, order: int) -> pd.DataFrame:
-    """The cells of one birth order as a task of that name, `truth` with it where it is known."""
+    """Cells of one birth order as a task, with `truth` where it is known."""
     if f"order{order}" not in cells:
         raise BadInput(f"The fertility table has no births of order {order}; choose another.")
     columns = {f"order{order}": "y", f"order{order}_truth": "truth"}
     bounds = ["age_lo", "age_hi", "year_lo", "year_hi"]
-    kept = cells[bounds + [c for c in columns if c in cells]].rename(columns=columns)
-    kept.insert(0, "task", TASKS[order])
-    return kept[kept["y"].notna()].reset_index(drop=True)
+    table = cells[bounds + [c for c in columns if c in cells]].rename(columns=columns)
+    table.insert(0, "task", TASKS[order])
+    return table[table["y"].notna()].reset_index(drop=True)
 
 
 def experiment(
@@ -164,27 +168,27 @@ def experiment(
 ) -> pd.DataFrame:
     """One split of the publication's experiment, in long form.
 
-    As published, the cells are divided at random into 1,640 and 1,000 that are tested; the coarse
-    task has the means over *all* cells of each whole box (104 of 5×5, 660 of 2×2), tested ones
-    among them, and the fine task n of the 1,640. For one seed, a smaller n takes cells out and
-    leaves coarse task and test cells as they are. The publication standardizes all values with
-    mean and deviation of the whole grid; that is left to the study.
+    The cells are divided at random into 1,640 training and 1,000 test cells, as published. The
+    coarse task has the means over *all* cells of each whole box (104 of 5×5, 660 of 2×2), including
+    test cells; the fine task has n of the 1,640. For one seed, a smaller n removes training cells
+    only. The publication standardizes all values with mean and deviation of the whole grid; here
+    the study standardizes.
 
     Args:
-        cells: As `simulate` or `scant.data_sources.human_fertility.read_rates` gives them.
+        cells: Result of `simulate` or `scant.data_sources.human_fertility.read_rates`.
         step: Width of the boxes, years of age and calendar years.
-        n_fine: Fine observations for training, of each order.
-        seed: Of the split; `SEEDS` are the five of a table, and each order has its own.
-        orders: One for the first experiment, (1, 2) for that with four outputs.
-        of_all: Whether the boxes' means are over all cells; False: over the 1,640 alone, and a box
-            without any of them is left out.
+        n_fine: Number of fine training observations of each order.
+        seed: Seed of the split; `SEEDS` are the five of a table. Orders have their own splits.
+        orders: (1,) for the first experiment, (1, 2) for the one with four outputs.
+        of_all: Whether the boxes' means are over all cells; False: over the 1,640 alone, without
+            boxes that have none of them.
 
     Returns:
         For each order its task's fine training cells and test cells, by year and age, then the
-        task "<order> births 5x5"; the column `split` tells training from test.
+        task "<order> births 5x5"; the column `split` marks training and test.
 
     Raises:
-        BadInput: An order that is not there, or too few cells.
+        BadInput: An order is absent, or there are too few cells.
     """
     parts = []
     for order in orders:
@@ -194,9 +198,9 @@ def experiment(
                 f"The fertility table has {len(fine):,} cells of order {order} and "
                 f"{TEST_CELLS:,} are kept for the test; give more years."
             )
-        mixed = np.random.default_rng([seed, order]).permutation(len(fine))
+        shuffled = np.random.default_rng([seed, order]).permutation(len(fine))
         split = np.full(len(fine), TRAIN, dtype=object)
-        split[mixed[len(fine) - TEST_CELLS :]] = TEST
+        split[shuffled[len(fine) - TEST_CELLS :]] = TEST
         width = {"age": float(step), "year": float(step)}
         coarse = coarsen(fine, width)
         if not of_all:
@@ -205,12 +209,12 @@ def experiment(
             parts_of = coarsen(fine[split == TRAIN], width, origin=start, covered=0.0)
             coarse = coarse[bounds].merge(parts_of, on=bounds)
         coarse["task"] = f"{TASKS[order]} {step}x{step}"
-        chosen = scarce(fine.assign(split=split), TASKS[order], n_fine, seed)
-        parts += [chosen, coarse.assign(split=TRAIN)]
+        fine_rows = scarce(fine.assign(split=split), TASKS[order], n_fine, seed)
+        parts += [fine_rows, coarse.assign(split=TRAIN)]
     return pd.concat(parts, ignore_index=True)
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """First births of the seed's country in 5×5 boxes, and all fine cells to choose few from."""
+    """First births of the seed's country in 5×5 boxes, and all fine cells."""
     cells = simulate(settings.data_seed, noise="births", orders=(1,))
     return thinned(experiment(cells, seed=settings.data_seed), rows)

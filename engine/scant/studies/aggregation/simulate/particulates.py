@@ -1,9 +1,9 @@
-"""A week of fine dust (PM2.5) as a 6-hour filter, a cheap counter and the truth see it.
+"""Simulated week of fine dust (PM2.5): a 6-hour filter, a cheap counter and the truth.
 
-After the air pollution experiment of Yousefi 2021, section 5.3: a filter or a calibrated monitor
-gives exact averages over 6 hours, an optical counter beside it a biased value every 5 minutes, and
-the filter's quantity is to be predicted over 15 minutes. Hours since the first midnight, local
-time; concentrations in µg/m³.
+The air pollution experiment of Yousefi 2021, section 5.3, is the model: a filter or a calibrated
+monitor gives exact averages over 6 hours, an optical counter a biased value every 5 minutes, and
+the filter's quantity is predicted over 15 minutes. Times are hours since the first midnight, local
+time; concentrations are in µg/m³.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ FILTER_HOURS = 6.0
 TRUTH_MINUTES, COUNTER_MINUTES = 15, 5
 MEDIAN = 35.0  # µg/m³, a city by the equator
 
-_STEP = 1 / 60  # hours, on which the concentration is drawn
+_STEP = 1 / 60  # hours, resolution of the concentration
 
 
 def concentration(days: int = 7, seed: int = 0) -> Float[np.ndarray, " t"]:
     """PM2.5 minute by minute, µg/m³.
 
-    A diurnal cycle with peaks of traffic and cooking at 7:30 and 20:30 and a trough in the mixed
-    air of the afternoon; weather that turns over a day and eddies over 1.5 hours, both Gaussian in
-    the logarithm; and some eight plumes a day (a burning heap, a lorry) that rise within minutes
-    and decay over half an hour.
+    It has a diurnal cycle with peaks of traffic and cooking at 7:30 and 20:30 and a trough in the
+    afternoon; weather that varies over a day and eddies over 1.5 hours, both Gaussian in the
+    logarithm; and some eight plumes a day (a burning heap, a lorry) that rise within minutes and
+    decay over half an hour.
     """
     rng = np.random.default_rng([seed, 1])
     hours = np.arange(days * 24 * 60) * _STEP
@@ -46,33 +46,33 @@ def concentration(days: int = 7, seed: int = 0) -> Float[np.ndarray, " t"]:
 
 
 def simulate(seed: int = 0, *, days: int = 7, filter_noise: float = 0.02) -> pd.DataFrame:
-    """A table in long form: what the instruments gave, and the truth that is to be found.
+    """Table in long form: readings of the instruments, and the truth.
 
     Args:
-        seed: Seed of the air and, in a stream of its own, of the instruments.
-        days: From a midnight on.
+        seed: Seed of the air and, in a separate stream, of the instruments.
+        days: Number of days, from midnight.
         filter_noise: Deviation of the filter's error, as a share of its value.
 
     Returns:
         `task`, `time_lo`, `time_hi` (hours), `y`, `truth` (µg/m³) and `split`: the task "filter"
-        over 6 hours, then the same over 15 minutes, to be tested and without noise; last the task
-        "counter" over 5 minutes. The counter reads high, more so in the damp of the night, bends
-        at high values, scatters by a tenth, and its `truth` is the air's, not its own.
+        over 6 hours, then the same over 15 minutes without noise, as test rows; last the task
+        "counter" over 5 minutes. The counter reads too high, more so at night, is sublinear at
+        high values, and has 10 % noise; its `truth` is the concentration, not its own.
     """
     air = concentration(days, seed)
     rng = np.random.default_rng([seed, 2])
-    weighed = _averages(air, FILTER, FILTER_HOURS, TRAIN)
-    weighed["y"] *= 1 + filter_noise * rng.standard_normal(len(weighed))
+    filtered = _averages(air, FILTER, FILTER_HOURS, TRAIN)
+    filtered["y"] *= 1 + filter_noise * rng.standard_normal(len(filtered))
     fine = _averages(air, FILTER, TRUTH_MINUTES / 60, TEST)
-    counted = _averages(air, COUNTER, COUNTER_MINUTES / 60, TRAIN)
-    damp = 1 + 0.3 * np.cos(2 * np.pi * (counted["time_lo"] - 4.0) / 24)
-    level = 6.0 + 1.5 * damp * MEDIAN * (counted["truth"] / MEDIAN) ** 0.9
-    counted["y"] = level * np.exp(0.1 * rng.standard_normal(len(counted)))
-    return pd.concat([weighed, fine, counted], ignore_index=True)
+    counts = _averages(air, COUNTER, COUNTER_MINUTES / 60, TRAIN)
+    damp = 1 + 0.3 * np.cos(2 * np.pi * (counts["time_lo"] - 4.0) / 24)
+    level = 6.0 + 1.5 * damp * MEDIAN * (counts["truth"] / MEDIAN) ** 0.9
+    counts["y"] = level * np.exp(0.1 * rng.standard_normal(len(counts)))
+    return pd.concat([filtered, fine, counts], ignore_index=True)
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """The week of the settings' seed, or `rows` of its rows."""
+    """Week of the settings' seed, or `rows` of its rows."""
     return thinned(simulate(settings.data_seed), rows)
 
 
@@ -88,7 +88,7 @@ def _rows(task: str, lo: np.ndarray, hi: np.ndarray, y: np.ndarray, split: str) 
 
 
 def _peak(clock: np.ndarray, hour: float, width: float) -> np.ndarray:
-    """A bump around an hour of the day, 1 at most; days join without a step."""
+    """Bump of height 1 around an hour of the day, periodic over days."""
     away = (clock - hour + 12) % 24 - 12
     return np.exp(-0.5 * (away / width) ** 2)
 

@@ -3,8 +3,8 @@
 Yousefi 2021, section 5.3 (Yousefi, Smith & Álvarez 2019, section 4): a latent function u with an
 EQ covariance on [0, 250] is averaged over each interval, f_d(v) = a_d / |v| ∫_v u(z) dz, and the
 counts are Poisson with rate exp(f_d(v)). 250 intervals of one unit and 125 of two cover the range;
-the 50 of one unit in [130, 180] are held out. Note that the rate is of an averaged function: it is
-not multiplied by the interval's length, and the authors' own draw has equal mean counts, too.
+the 50 of one unit in [130, 180] are held out. The rate is that of an averaged function: it is not
+multiplied by the interval's length, and the authors' own draw has equal mean counts, too.
 
 The text gives neither lengthscale nor a_d. Here they are 2 units and 1 for both tasks, with mean
 zero: maximum likelihood (Laplace's approximation) on the authors' draw gives a lengthscale of 1.95,
@@ -55,7 +55,7 @@ def simulate(
 
     Args:
         seed: Seed of the latent function and of the counts.
-        lengthscale: Of the latent function, units.
+        lengthscale: Lengthscale of the latent function, units.
         weights: a_1 and a_2 (the latent function has unit variance).
 
     Returns:
@@ -78,7 +78,7 @@ def simulate(
 
 
 def demo(settings: Seeded, rows: int | None = None) -> pd.DataFrame:
-    """The draw of the settings' seed, or `rows` of its rows."""
+    """Draw of the settings' seed, or `rows` of its rows."""
     return thinned(simulate(settings.data_seed), rows)
 
 

@@ -1,6 +1,6 @@
-"""The publication's experiments (Ma 2023, sections 3.3 and 4.3): ours, and those as published.
+"""The publication's experiments (Ma 2023, sections 3.3 and 4.3): our settings, and as published.
 
-Ours: every model on the same folds, 300 or 400 steps at a rate that falls from .05, Q fixed.
+Ours: all models on the same folds, 300 or 400 steps at a rate that falls from .05, Q fixed.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "G-M": ("g-m", {}),
     "G-A": ("g-a", {"sampled": 1}),
 }
-# Of several outputs, as in the publication, to which it was too dear.
+# For several outputs, as in the publication, where it was too slow.
 LEFT_OUT = {"MG-M"}
 QUICK_STEPS = 150
-AVERAGES = "averages"  # the same alphabets made small in a gentler way than the authors' own
+AVERAGES = "averages"  # the same alphabets, reduced by averages, not by the authors' method
 
 
 def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
@@ -85,7 +85,7 @@ def _cases(folder: Path | None) -> Iterator[tuple[str, Case]]:
 
 
 def methods(case: Case, fold: int) -> Iterator[tuple[str, Train]]:
-    """Names of classifiers, and how each is trained."""
+    """Yield names of classifiers with their training functions."""
     train, _ = shuffled_folds(case, fold)
     rows = (case.x[train], case.output[train], case.label[train])
     for name, (model, options) in MODELS.items():
@@ -108,7 +108,7 @@ def _gaussian(
     options: dict[str, Any],
     patch: int,
 ) -> Predict:
-    """One of the models of the publication; with patches of that side, or 0 for RBF-ARD."""
+    """Train a model of the publication; `patch` is the side of patches, 0 for RBF-ARD."""
     kernel, n_latent = None, 1 if model in SINGLE else case.n_latent
     if patch:
         kernel = PatchKernel(case.side, case.side, patch, n_latent=n_latent)
@@ -127,11 +127,13 @@ def _gaussian(
     )
 
 
-def _plain(one: Any, case: Case, x: np.ndarray, output: np.ndarray, label: np.ndarray) -> Predict:
-    """A classifier of scikit-learn for each output."""
+def _plain(
+    classifier: Any, case: Case, x: np.ndarray, output: np.ndarray, label: np.ndarray
+) -> Predict:
+    """Train a classifier of scikit-learn for each output."""
     scale = () if case.side else (StandardScaler(),)
     models = [
-        make_pipeline(*scale, clone(one)).fit(x[output == d], label[output == d])
+        make_pipeline(*scale, clone(classifier)).fit(x[output == d], label[output == d])
         for d in range(len(case.outputs))
     ]
 

@@ -2,10 +2,10 @@
 
 All models are trained by 4,000 steps of Adam at a constant rate of .01 and have no constants for
 classes. In each fold, models with each Q of the tables are trained on four fifths of the training
-rows; the Q with the best weighted recall on the others is used in a model of all training rows. As
-in the authors' program, folds are not shuffled, and only the columns of UJIIndoorLoc are
-standardized. In the comparisons of Figures 3.2, 3.3 and 4.4, MOGPs-AR and MG-M of a fold have the Q
-that is chosen for the first of them. The publication does not state starting values: ours are used.
+rows; the Q with the best weighted recall on the others is used in a model of all training rows.
+Folds are not shuffled, and only the columns of UJIIndoorLoc are standardized, as in the authors'
+program. In the comparisons of Figures 3.2, 3.3 and 4.4, MOGPs-AR and MG-M of a fold have the Q that
+is chosen for the first of them. The publication does not state initial values: ours are used.
 
 The runs take these hours of one processor core: two classes .1, Balance .2, UJIIndoorLoc .8, CNAE-9
 2.5, S-20 5, the two alphabets with their batches 5, Bibtex 3. The 47 alphabets of Figure 4.7 would
@@ -42,8 +42,8 @@ BY_CLASSES, BY_INDUCING = "S-20 by classes sampled", "S-20 by inducing points"
 TWO, BY_BATCH = "Ojibwe and Blackfoot, as published", "Ojibwe and Blackfoot by batch"
 TWO_CLASSES, UJI = "two classes", "UJIIndoorLoc"
 MATRICES = (UJI, TWO)  # Figures 3.7 and 4.6 are of their coregionalization
-# Of which experiment, method and fold a figure shows matrices B_q. It has two of them; the numbers
-# q mean nothing, and those with the largest entries are ours.
+# Figures of matrices B_q by experiment, method and fold. Each shows two matrices; the numbers q
+# mean nothing, and ours are those with the largest entries.
 HINTON = {
     (UJI, f"MOGPs-AR (2){PUBLISHED}", 1): "M23 Figure 3.6",
     (TWO, f"MOGPs-AR (1), patches{PUBLISHED}", 0): "M23 Figure 4.5",
@@ -115,40 +115,40 @@ def _of_columns(
 
 def _of_synthetic(sampled: int, latent: tuple[int, ...]) -> Iterator[tuple[Rows, Method]]:
     """Models of S-20: "the same parameter setting" but for |S_d| and M (section 3.3.2)."""
-    name, own = "S-20", Method("mogp-ar", latent, sampled)
+    name, main = "S-20", Method("mogp-ar", latent, sampled)
     rows = {name: f"MOGPs-AR ({sampled}){PUBLISHED}", BY_CLASSES: f"MOGPs-AR, |S_d|={sampled}"}
-    yield rows, own
+    yield rows, main
     yield (
         {name: f"MG-M{PUBLISHED}", BY_CLASSES: "MG-M, all classes"},
-        replace(own, model="mg-m", sampled=0, like=own),
+        replace(main, model="mg-m", sampled=0, like=main),
     )
     for sampled in CLASSES[1:]:
         rows = {BY_CLASSES: f"MOGPs-AR, |S_d|={sampled}"}
         if sampled == 5:  # Figure 3.3 is of MOGPs-AR (5), with M = 100 elsewhere
             rows |= {BY_INDUCING: "MOGPs-AR (5), M=100"}
-        yield rows, replace(own, sampled=sampled, like=own)
+        yield rows, replace(main, sampled=sampled, like=main)
     for inducing in INDUCING:
         if inducing != 100:
             rows = {BY_INDUCING: f"MOGPs-AR (5), M={inducing}"}
-            yield rows, replace(own, sampled=5, inducing=inducing, like=own)
+            yield rows, replace(main, sampled=5, inducing=inducing, like=main)
     for model in ("G-M", "G-A"):
         yield {name: f"{model}{PUBLISHED}"}, Method(model.lower())
 
 
 def _of_two_alphabets() -> Iterator[tuple[Rows, Method]]:
-    least = BATCHES[0]
-    multi = Method("mogp-ar", LATENT, 1, batch=least)
-    models = {"G-M": Method("g-m", batch=least), "G-A": Method("g-a", batch=least),
+    smallest = BATCHES[0]
+    multi = Method("mogp-ar", LATENT, 1, batch=smallest)
+    models = {"G-M": Method("g-m", batch=smallest), "G-A": Method("g-a", batch=smallest),
               "MOGPs-AR (1)": multi}  # fmt: skip
     for model, method in models.items():
         yield {TWO: f"{model}{PUBLISHED}"}, replace(method, inducing=40)
     for batch in BATCHES:
         is_first = batch == BATCHES[0]
         for model, method in models.items():
-            own = {TWO: f"{model}, patches{PUBLISHED}"} if is_first else {}
-            at = {BY_BATCH: f"{model}, patches, B={batch}"}
+            main = {TWO: f"{model}, patches{PUBLISHED}"} if is_first else {}
+            by_batch = {BY_BATCH: f"{model}, patches, B={batch}"}
             first = replace(method, patch=3)
-            yield own | at, first if is_first else replace(first, batch=batch, like=first)
+            yield main | by_batch, first if is_first else replace(first, batch=batch, like=first)
         if is_first:
             program = replace(multi, patch=3, program=True)
             yield {TWO: "MOGPs-AR (1), patches, as the authors' program"}, program

@@ -1,4 +1,4 @@
-"""One model on one fold: how it is trained, and its scores on the rows held out."""
+"""Training of one model on one fold, and its scores on the held-out rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from scant.studies.reproduction import Experiment, Score
 
 SECONDS = "seconds to train"  # of processor time
 ALL = "all outputs"
-Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]  # classes of rows of outputs
+Predict = Callable[
+    [np.ndarray, np.ndarray], np.ndarray
+]  # predicts classes from inputs and outputs of rows
 Train = Callable[[], Predict]
 Trained = TypeVar("Trained", bound=Predict)
 
 
 def shuffled_folds(case: Case, fold: int) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " k"]]:
-    """Rows to train on and to test, of folds drawn at random."""
+    """Training and test rows of random folds."""
     number = case.label + 1000 * case.output
     split = StratifiedKFold(case.folds, shuffle=True, random_state=0).split(case.x, number)
     return next(islice(split, fold, None))
@@ -34,12 +36,12 @@ def shuffled_folds(case: Case, fold: int) -> tuple[Int[np.ndarray, " m"], Int[np
 def scores(
     case: Case, test: Int[np.ndarray, " k"], train: Callable[[], Trained]
 ) -> tuple[Trained, list[tuple[str, str, float]]]:
-    """Train a model, and score it on the rows held out.
+    """Train a model, and score it on the held-out rows.
 
     Args:
         case: The data.
-        test: Rows held out.
-        train: Trains the model, which is timed.
+        test: Held-out rows.
+        train: Timed function that trains the model.
 
     Returns:
         The trained model, and its scores as triples of output, metric and value.
@@ -49,9 +51,9 @@ def scores(
     results = [(ALL, SECONDS, time.process_time() - start)]
     best = predict(case.x[test], case.output[test])
     for d, name in enumerate(case.outputs):
-        own = case.output[test] == d
+        of_output = case.output[test] == d
         precision, recall, f1, _ = precision_recall_fscore_support(
-            case.label[test][own], best[own], average="weighted", zero_division=0.0
+            case.label[test][of_output], best[of_output], average="weighted", zero_division=0.0
         )
         for metric, value in (("recall", recall), ("precision", precision), ("F1", f1)):
             results.append((name, metric, float(value)))
@@ -59,17 +61,17 @@ def scores(
 
 
 def score(name: str, case: Case, method: str, output: str, metric: str, value: float) -> Score:
-    """A score of an output, whose experiment is named after it if there are several."""
-    own = name if output == ALL or len(case.outputs) == 1 else f"{name}: {output}"
-    experiment = Experiment(own, case.source, "folds of the cross-validation")
+    """Score of an output; the experiment's name has the output if there are several."""
+    experiment_name = name if output == ALL or len(case.outputs) == 1 else f"{name}: {output}"
+    experiment = Experiment(experiment_name, case.source, "folds of the cross-validation")
     return Score(experiment, method, metric, value)
 
 
 class TrainedGP:
-    """A trained Gaussian process, which predicts classes of rows of outputs.
+    """A trained Gaussian process that predicts classes from inputs and outputs of rows.
 
     Args:
-        model: As `scant.models.mogp_ar.training.fit` returns it.
+        model: Model from `scant.models.mogp_ar.training.fit`.
     """
 
     def __init__(self, model: Any) -> None:

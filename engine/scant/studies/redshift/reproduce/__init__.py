@@ -1,4 +1,4 @@
-"""The publication's experiments (Almosallam 2017): ours beside theirs."""
+"""The publication's experiments (Almosallam 2017), reproduced."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reproduce(quick: bool, data: Path | None, fit: Fit) -> Runs:
     """Scores of every experiment, chapter after chapter of the publication.
 
     Args:
-        quick: Fewer repeats, and small.
+        quick: Whether to run few and small experiments.
         data: A folder with `photoz_sdss/galaxies.parquet` (see `survey.boss`); None: the simulated
             survey.
         fit: `scant.fit`.

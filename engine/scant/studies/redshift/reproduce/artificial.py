@@ -40,7 +40,7 @@ def three_gaussians(rows: int, seed: int) -> tuple[Inputs, Values]:
 
 
 class Learned(NamedTuple):
-    """A GPz of standardized inputs and targets, which takes and returns them in their own units.
+    """A GPz of standardized inputs and targets, with inputs and predictions in their units.
 
     Attributes:
         model: The model.
@@ -61,7 +61,7 @@ class Learned(NamedTuple):
         return torch.tensor((x - self.center) / self.scale)
 
     def predict(self, x: Inputs, variances: Inputs | None = None) -> GPzPrediction:
-        """Predict rows with missing values (NaN), with noise of these variances, or with both."""
+        """Predict rows with missing values (NaN), with noisy inputs of `variances`, or both."""
         noise = None if variances is None else torch.tensor(variances / self.scale**2)
         return self._outer(self.model.predict(self.inner(x), noise))
 
@@ -84,8 +84,8 @@ def moments_given(
     slope, offset, spread = mixture.conditional(observed)
     means = torch.einsum("kdo,no->nkd", slope, x[:, observed]) + offset
     mean = torch.einsum("nk,nkd->nd", shares, means)
-    apart = means - mean[:, None]
-    covariance = torch.einsum("nk,nkd,nke->nde", shares, apart, apart)
+    deviations = means - mean[:, None]
+    covariance = torch.einsum("nk,nkd,nke->nde", shares, deviations, deviations)
     return mean, covariance + torch.einsum("nk,kde->nde", shares, spread)
 
 
@@ -102,16 +102,16 @@ def learn(
     heteroscedastic: bool = True,
     noise_link: str = "exp",
 ) -> Learned:
-    """Fit GPVC without a linear mean, which the equations of chapter 5 do not have.
+    """Fit GPVC without a linear mean, which is absent from the equations of chapter 5.
 
     Args:
         x: Inputs, NaN where missing (5.86).
         y: Targets.
         m: Number of basis functions.
-        steps: Most steps of L-BFGS.
-        seed: Of the initial centers.
-        validation: Rows that select the parameters among the steps by their log-likelihood; None
-            for the last parameters.
+        steps: Maximum steps of L-BFGS.
+        seed: Seed of the initial centers.
+        validation: Rows whose log-likelihood selects the parameters among the steps; None for the
+            last parameters.
         variances: Variances of the inputs (5.72).
         omega: Weights of the rows (3.20).
         heteroscedastic: Whether the noise varies with the inputs.
@@ -125,7 +125,7 @@ def learn(
     weights = None if omega is None else torch.tensor(omega)
     model.init_from_data(rows, targets, torch.Generator().manual_seed(seed))
     trainer = GPzTrainer(model, rows, targets, weights, noise)
-    best, kept = -math.inf, dict[str, Tensor]()
+    best, best_state = -math.inf, dict[str, Tensor]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # jitter at a step
         for _ in range(steps):
@@ -134,11 +134,11 @@ def learn(
                 model.take_posterior(trainer.log_evidence.posterior())
                 score = likelihood(learned.predict(validation[0]), validation[1])
                 if score > best:
-                    best, kept = score, {k: v.clone() for k, v in model.state_dict().items()}
+                    best, best_state = score, {k: v.clone() for k, v in model.state_dict().items()}
             if trainer.stalled:
                 break
-    if kept:
-        model.load_state_dict(kept)
+    if best_state:
+        model.load_state_dict(best_state)
     model.fit_posterior(rows, targets, weights, noise, mixture="basis")
     return learned
 

@@ -1,10 +1,10 @@
 """Examples of chapters 3 and 4 (Almosallam 2017): Figures 3.1-3.4, 4.2 and 4.3.
 
-Each figure is scored by the numbers that it shows: log marginal likelihoods, counts of relevant
-basis functions (3.2), errors, and what the intervals cover. The chapters state no number of
-iterations, no linear mean and no start; ours are `STEPS` iterations of L-BFGS, no linear mean
-unless the figure is about it, and k-means. The noise is constant unless the figure is about it.
-sinc(x) is sin(pi x) / (pi x): the text does not name pi, which the authors' program has.
+Scores are the numbers in each figure: log marginal likelihoods, counts of relevant basis functions
+(3.2), errors, and coverage of intervals. The chapters state no number of iterations, no linear mean
+and no initial values; ours are `STEPS` iterations of L-BFGS, no linear mean unless the figure is
+about it, and k-means. The noise is constant unless the figure is about it. sinc(x) is
+sin(pi x) / (pi x): the text does not mention pi, but the authors' program has it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
     Args:
         quick: One draw, a tenth of the rows, and few basis functions and steps.
         data: Not used: all data are generated.
-        fit: Not used: the models are trained as they are.
+        fit: Not used: the models are trained directly.
     """
     for seed in range(1 if quick else 3):
         parts: tuple[tuple[Experiment, Callable[[bool, int], Iterator[Score]]], ...] = (
@@ -119,13 +119,13 @@ def sinc_with_noise(x: Tensor, normal: Tensor) -> Tensor:
 def varying_noise(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """x with y of `sinc_with_noise`.
 
-    The thesis does not state how x is drawn. It says that between -5 and -4 data are lacking, and
-    Table 5.1 reaches from -12 to 12: ours is uniform from -10 to 10 with a twentieth of the density
+    The thesis does not state the distribution of x. Data are missing between -5 and -4, and
+    Table 5.1 covers -12 to 12: ours is uniform from -10 to 10 with a twentieth of the density
     between -5 and -4.
     """
     x = 20 * torch.rand(2 * n, generator=generator, dtype=torch.float64) - 10
-    rare = torch.rand(2 * n, generator=generator, dtype=torch.float64) > 0.05
-    x = x[~((x > -5) & (x < -4) & rare)][:n]
+    dropped = torch.rand(2 * n, generator=generator, dtype=torch.float64) > 0.05
+    x = x[~((x > -5) & (x < -4) & dropped)][:n]
     return x[:, None], sinc_with_noise(x, _normal(generator, n))
 
 
@@ -153,36 +153,36 @@ def bfm(
     Args:
         data: Rows.
         model: The model.
-        seed: Of its start.
-        steps: Most iterations.
-        start: Changes the start, or what is learned.
+        seed: Seed of its initial values.
+        steps: Maximum iterations.
+        start: Changes initial values or the learned parameters.
     """
     center, scale = data.X.mean(0), data.X.std(0)
     x, new = (data.X - center) / scale, (data.new - center) / scale
-    mean, size = data.y.mean(), data.y.std()
-    y = (data.y - mean) / size
+    mean, deviation = data.y.mean(), data.y.std()
+    y = (data.y - mean) / deviation
     model.init_from_data(x, y, _generator(seed))
     if start is not None:
         start(model)
     trainer = GPzTrainer(model, x, y)
     maximize(trainer, steps)
     model.fit_posterior(x, y, mixture=None)
-    said = model.predict(new)
-    variance = said.model_variance + said.noise_variance
+    prediction = model.predict(new)
+    variance = prediction.model_variance + prediction.noise_variance
     evidence = trainer.log_evidence().item()
     if model.heteroscedastic:  # 3.9 less the prior of v
         scatter = model.tau @ model.v.square() - model.tau.log().sum()
         evidence += 0.5 * (scatter.item() + len(model.v) * math.log(2 * math.pi))
     return Fitted(
-        evidence - len(y) * float(size.log()),
+        evidence - len(y) * float(deviation.log()),
         model.weight_mean[: len(model.centres)],
-        said.mean * size + mean,
-        variance * size.square(),
+        prediction.mean * deviation + mean,
+        variance * deviation.square(),
     )
 
 
 def fitc(data: Data, m: int, seed: int, steps: int) -> Fitted:
-    """FITC with so many pseudo-points."""
+    """FITC with m pseudo-points."""
     model = FITC.build(data.X, data.y, m, _generator(seed))
     maximize(AdamLBFGS(model, model.log_density, len(data.y), adam=0), steps)
     mean, variance = model.predict(data.new)
@@ -190,7 +190,7 @@ def fitc(data: Data, m: int, seed: int, steps: int) -> Fitted:
 
 
 class FullGP(ExactGP):
-    """GP with an RBF kernel and constant noise, for all rows at once."""
+    """GP with an RBF kernel and constant noise, on all rows at once."""
 
     def __init__(self, data: Data) -> None:
         super().__init__(data.X, data.y, GaussianLikelihood(noise_constraint=LogPositive()))
@@ -311,7 +311,7 @@ def positive(quick: bool, seed: int) -> Iterator[Score]:
 
 
 def trend(quick: bool, seed: int) -> Iterator[Score]:
-    """Figure 3.4: within the data and beyond, with a prior mean of zero, linear, a regression.
+    """Figure 3.4: zero, linear and regression prior means, within the data and beyond.
 
     The section does not state its data. Ours: y ~ N(sinc(x) + .1 x, .01), x evenly spaced from -10
     to 10; beyond is 10 < |x| < 15.

@@ -1,12 +1,12 @@
 """Bands missing from rows to predict, or to learn from (Almosallam 2017, Figures 6.17 to 6.19).
 
-Section 6.4 does not say how its random forest takes missing values. Ours learns from them as
-scikit-learn's does, which sends rows with a gap to the side of a split that fits them better; in
-prediction a tree stops at a split by a band that is missing (`forest_moments`).
+Section 6.4 does not state how its random forest handles missing values. Ours is trained on them as
+in scikit-learn, which sends rows with a gap to the side of a split that fits them better; in
+prediction a tree stops at a split by a missing band (`forest_moments`).
 
-GPVC learns from gaps in the magnitudes themselves: principal components, which the preset has
-(section 6.3.1), are of whole rows. A run that learns from gaps takes 50 to 200 seconds of a core,
-and all of them some two hours.
+GPVC is trained on magnitudes with gaps: principal components, as in the preset (section 6.3.1),
+need complete rows. A run with gaps in training takes 50 to 200 seconds of a core, and all of them
+some two hours.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from scant.studies.split import TEST, TRAIN, VALIDATION
 TRAINED = "photometric redshifts, learning with bands missing"
 BANDS = [f"mag_{band}" for band in "ugriz"]
 ERRORS = [f"{band}_err" for band in BANDS]
-DRAWN = 200  # test rows, which are in random order, of each panel of Figure 6.18
+DRAWN = 200  # test rows, in random order, in each panel of Figure 6.18
 COUNTS = range(5)  # of missing bands
 SHARES = range(5, 100, 5)  # percentages of the magnitudes to learn from that are missing
 
@@ -73,7 +73,7 @@ def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
 
 
 def divided(data: Path | None, sizes: dict[str, int], seed: int) -> pd.DataFrame:
-    """Galaxies with a column `split`, in random order, named after its seed."""
+    """Galaxies with a column `split`, in random order, and `seed` in `attrs`."""
     count = sum(sizes.values())
     table = simulate(count, seed) if data is None else boss(data)
     roles = np.repeat([TRAIN, VALIDATION, TEST], list(sizes.values()))
@@ -84,16 +84,16 @@ def divided(data: Path | None, sizes: dict[str, int], seed: int) -> pd.DataFrame
 
 def _tested(fit: Fit, table: Any, m: int, experiment: Experiment) -> Iterator[Score | FigureData]:
     """Scores of Figure 6.17, and predictions of the first split (Figure 6.18)."""
-    whole, drawn = table(), []
-    for count, test, answers in tested(fit, whole, m):
+    galaxies, panels = table(), []
+    for count, test, answers in tested(fit, galaxies, m):
         for metric, method, value in _scores(test, answers):
             yield Score(experiment, method, f"{metric}, {count} missing", value)
         for method, mean, variance in answers if count else ():
             panel = f"{method.removesuffix(', as published')}, {count} missing"
             columns = [np.full(len(test), panel), test["z"], mean, np.sqrt(variance)]
-            drawn.append(pd.DataFrame(dict(zip(PREDICTIONS, columns))).head(DRAWN))
-    if whole.attrs["seed"] == 0:
-        yield FigureData("A17 Figure 6.18", pd.concat(drawn))
+            panels.append(pd.DataFrame(dict(zip(PREDICTIONS, columns))).head(DRAWN))
+    if galaxies.attrs["seed"] == 0:
+        yield FigureData("A17 Figure 6.18", pd.concat(panels))
 
 
 def tested(
@@ -121,12 +121,12 @@ def _trained(fit: Fit, table: Any, m: int, share: int, experiment: Experiment) -
 
     Validation rows are complete. Rows without any magnitude are left out.
     """
-    whole = table()
-    rng = np.random.default_rng(whole.attrs["seed"])
-    hidden = rng.random((len(whole), 5)) < share / 100
-    hidden[whole["split"] != TRAIN] = False
-    learn = without(whole, hidden).iloc[np.flatnonzero(~hidden.all(1))]
-    test = whole[whole["split"] == TEST]
+    galaxies = table()
+    rng = np.random.default_rng(galaxies.attrs["seed"])
+    hidden = rng.random((len(galaxies), 5)) < share / 100
+    hidden[galaxies["split"] != TRAIN] = False
+    learn = without(galaxies, hidden).iloc[np.flatnonzero(~hidden.all(1))]
+    test = galaxies[galaxies["split"] == TEST]
     [answers] = _answers(fit, learn, m, [test])
     for metric, method, value in _scores(test, answers):
         yield Score(experiment, method, f"{metric}, {share}% missing", value)
@@ -143,7 +143,7 @@ def without(table: pd.DataFrame, hidden: Bool[ndarray, "n 5"]) -> pd.DataFrame:
 def _answers(
     fit: Fit, table: pd.DataFrame, m: int, queries: list[pd.DataFrame]
 ) -> Iterator[list[Predicted]]:
-    """Predictions of each table by GPVC and by a random forest, which learn from the same rows."""
+    """Yield predictions of each table by GPVC and a random forest, trained on the same rows."""
     seed = table.attrs["seed"]
     sizes = dict.fromkeys(SIZES, 0)  # the column `split` divides the rows
     values = {**as_published(SETTINGS), **sizes, "n_basis": m, "covariance": "VC", "seed": seed}
@@ -153,11 +153,11 @@ def _answers(
     learn = table[table["split"] == TRAIN]
     x, y = table_of(fitted.features, learn), learn["z"].to_numpy()
     for query in queries:
-        own = fitted.score(query).predictive
-        others = forest_moments(x, y, table_of(fitted.features, query), m, seed)
+        gpvc = fitted.score(query).predictive
+        forest = forest_moments(x, y, table_of(fitted.features, query), m, seed)
         yield [
-            Predicted(f"GPVC m={m}, as published", own.mean, own.variance),
-            Predicted(f"random forest, {m} trees", *others),
+            Predicted(f"GPVC m={m}, as published", gpvc.mean, gpvc.variance),
+            Predicted(f"random forest, {m} trees", *forest),
         ]
 
 

@@ -1,8 +1,8 @@
 """Noisy and missing inputs (Almosallam 2017, chapter 5) on artificial data.
 
-Where the thesis does not say it: GPz has full covariances and no linear mean, since the equations
-have none; training takes up to 500 steps, as in section 6.2.2; forests have at least three rows a
-leaf; NIGP, whose noise is constant, has as many inducing inputs as GPz has basis functions.
+Choices that the thesis does not state: GPz has full covariances and no linear mean, since the
+equations have none; training takes up to 500 steps, as in section 6.2.2; forests have at least
+three rows a leaf; NIGP, with constant noise, has as many inducing inputs as GPz basis functions.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ FOREST = "random forest"
 
 
 class Size(NamedTuple):
-    """How much of everything.
+    """Sizes of the experiments.
 
     Attributes:
-        repeats: Numbers of data sets.
+        repeats: Number of data sets.
         sinc_rows: Rows of the sinc example (section 3.2).
         sinc_basis: Basis functions there (Figure 5.6).
         draws: Draws for each input distribution (section 5.1.1).
-        drawn: Test rows with draws of their own inputs and a missing one; 1,000 in section 5.1.3.
-        copies: Draws of each row to learn from; 100 in section 5.2.1, which takes hours.
+        drawn: Test rows with one input drawn and one missing; 1,000 in section 5.1.3.
+        copies: Draws of each training row; 100 in section 5.2.1, which takes hours.
         rows: Rows of each of three sets of the three Gaussians (section 5.1.2).
         basis: Basis functions, trees and mixture components there.
-        trained: Rows to learn with gaps from (section 5.2.2).
+        trained: Training rows with gaps (section 5.2.2).
         many: Basis functions and trees there.
         shares: Percentages of rows with a gap; all whole numbers in section 5.2.2.
-        steps: Most steps of L-BFGS.
+        steps: Maximum steps of L-BFGS.
     """
 
     repeats: int = 3
@@ -92,12 +92,12 @@ SMALL = Size(1, 150, 6, 10, 8, 2, 40, 4, 60, 6, (0, 100), 4)
 
 
 def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
-    """Moments beside sampling, predictions and learning with noisy and with missing inputs.
+    """Moments compared with sampling, predictions and training with noisy and missing inputs.
 
     Args:
         quick: One draw of the data, few rows and basis functions.
         data: Not used; the data are artificial.
-        fit: Not used; studies' fits have no noisy inputs of known variance.
+        fit: Not used; fits of studies have no noisy inputs of known variance.
     """
     size = SMALL if quick else Size()
     for seed in range(size.repeats):
@@ -117,7 +117,7 @@ def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
 
 
 def noisy_moments(size: Size, seed: int, noise_link: str = "exp") -> Iterator[Score]:
-    """Scores of Table 5.1: moments at noisy inputs, beside means over draws of the inputs.
+    """Scores of Table 5.1: moments at noisy inputs, compared with means over draws.
 
     With exact moments the mean z-score is sqrt(2 / (pi draws)): .025 for the 1,000 draws of the
     text, and .0080 for 10,000, which are drawn for a tenth of the inputs.
@@ -135,7 +135,7 @@ def noisy_moments(size: Size, seed: int, noise_link: str = "exp") -> Iterator[Sc
 
 
 def of_squared_link(scores: dict[str, float]) -> dict[str, float]:
-    """Score of the noise, the only one that Tables 5.1 and 5.3 print of this link."""
+    """Score of the noise, the only one of this link in Tables 5.1 and 5.3."""
     name = QUANTITIES[-1]
     return {f"{name}, squared link": scores[name]}
 
@@ -155,21 +155,21 @@ def z_scores(
     """Mean |formula - mean of draws| / (deviation of draws) of the four `QUANTITIES`.
 
     Args:
-        predict: Predicts rows, NaN where missing, and with variances of the others.
+        predict: Predicts rows, NaN where missing, given variances of the others.
         x: Inputs.
         variances: Their variances; 0 where exact or missing.
         draws: Number of draws for each row.
-        rng: Source of chance.
+        rng: Random generator.
     """
     formula = quantities(predict(x, variances))
-    total, square = np.zeros((2, *formula.shape))
+    mean, deviation = np.zeros((2, *formula.shape))
     for rows in np.array_split(np.arange(len(x)), max(1, len(x) * draws // 100_000)):
         noise = rng.standard_normal((len(rows), draws, x.shape[1]))
-        drawn = x[rows, None] + np.sqrt(variances[rows, None]) * noise
-        found = quantities(predict(drawn.reshape(-1, x.shape[1]), None))
-        found = found.reshape(len(QUANTITIES), len(rows), draws)
-        total[:, rows], square[:, rows] = found.mean(2), found.std(2)
-    scores = (np.abs(formula - total) / square).mean(1)
+        samples = x[rows, None] + np.sqrt(variances[rows, None]) * noise
+        moments = quantities(predict(samples.reshape(-1, x.shape[1]), None))
+        moments = moments.reshape(len(QUANTITIES), len(rows), draws)
+        mean[:, rows], deviation[:, rows] = moments.mean(2), moments.std(2)
+    scores = (np.abs(formula - mean) / deviation).mean(1)
     return {name: float(score) for name, score in zip(QUANTITIES, scores)}
 
 
@@ -183,8 +183,8 @@ def quantities(prediction: GPzPrediction) -> Float[ndarray, "4 n"]:
 def one_missing(size: Size, seed: int) -> Iterator[Score]:
     """Scores of Tables 5.2 and 5.3 and of Figure 5.5: one of two inputs missing, and both.
 
-    The expected value of the missing input, and its single Gaussian, are those of Figures 5.1 and
-    5.2: predicted by a GPz of the missing input given the other.
+    The expected value of the missing input, and its single Gaussian, are as in Figures 5.1 and 5.2:
+    a GPz predicts the missing input from the other.
     """
     rng = np.random.default_rng(seed)
     (x, x_valid, x_test), (y, y_valid, y_test) = three_sets(size, seed)
@@ -193,34 +193,38 @@ def one_missing(size: Size, seed: int) -> Iterator[Score]:
     joint = joint_mixture(np.column_stack([x, y]), size.basis, seed)
     for missing, name in enumerate("xy"):
         observed = np.arange(2) != missing
-        known, known_valid, known_test = (part[:, observed] for part in (x, x_valid, x_test))
-        reference = fit(known, y, validation=(known_valid, y_valid))
-        of_missing = fit(known, x[:, missing], validation=(known_valid, x_valid[:, missing]))
-        given = of_missing.predict(known_test)
-        filled, variances, gaps = x_test.copy(), np.zeros_like(x_test), x_test.copy()
-        filled[:, missing], variances[:, missing] = given.mean, given.variance
-        gaps[:, missing] = np.nan
+        observed_x, observed_valid, observed_test = (
+            part[:, observed] for part in (x, x_valid, x_test)
+        )
+        reference = fit(observed_x, y, validation=(observed_valid, y_valid))
+        input_model = fit(
+            observed_x, x[:, missing], validation=(observed_valid, x_valid[:, missing])
+        )
+        predicted_input = input_model.predict(observed_test)
+        filled, variances, with_gaps = x_test.copy(), np.zeros_like(x_test), x_test.copy()
+        filled[:, missing], variances[:, missing] = predicted_input.mean, predicted_input.variance
+        with_gaps[:, missing] = np.nan
         for method, score in {
-            "reference model": likelihood(reference.predict(known_test), y_test),
-            "GPz, whole mixture": likelihood(learned.predict(gaps), y_test),
+            "reference model": likelihood(reference.predict(observed_test), y_test),
+            "GPz, whole mixture": likelihood(learned.predict(with_gaps), y_test),
             "GPz, one Gaussian": likelihood(
-                learned.predict_by_one_gaussian(gaps, observed), y_test
+                learned.predict_by_one_gaussian(with_gaps, observed), y_test
             ),
             "GPz, expected input": likelihood(learned.predict(filled), y_test),
             "GPz, predicted Gaussian": likelihood(learned.predict(filled, variances), y_test),
-            "Gaussian mixture by EM": by_mixture(joint, gaps, y_test, observed),
-            FOREST: by_forest(x, y, gaps, y_test, size.basis, seed),
+            "Gaussian mixture by EM": by_mixture(joint, with_gaps, y_test, observed),
+            FOREST: by_forest(x, y, with_gaps, y_test, size.basis, seed),
         }.items():
             yield Score(MISSING, method, f"mean log-likelihood, {name} missing", score)
-        for of, score in missing_and_noisy(learned, gaps, size, rng).items():
-            metric = f"z-score of {of}, {name} missing"
+        for quantity, score in missing_and_noisy(learned, with_gaps, size, rng).items():
+            metric = f"z-score of {quantity}, {name} missing"
             yield Score(BOTH, f"formulas beside {size.draws:,} draws", metric, score)
     line = np.column_stack([np.linspace(-5, 18, 100), np.full(100, np.nan)])  # Figure 5.5
     for common in VARIANCES:
         spread = np.full((100, 2), (common, 0.0))
         scores = z_scores(learned.predict, line, spread, size.draws // 2, rng)
-        for of, score in scores.items():
-            metric = f"z-score of {of}, variance {common:.0f}"
+        for quantity, score in scores.items():
+            metric = f"z-score of {quantity}, variance {common:.0f}"
             yield Score(BOTH, f"formulas beside {size.draws // 2:,} draws", metric, score)
 
 
@@ -231,27 +235,27 @@ def three_sets(size: Size, seed: int) -> tuple[list[Inputs], list[Values]]:
 
 
 def missing_and_noisy(
-    learned: Learned, gaps: Inputs, size: Size, rng: np.random.Generator
+    learned: Learned, x: Inputs, size: Size, rng: np.random.Generator
 ) -> dict[str, float]:
-    """`z_scores` at the first test rows, with noise of random variances added to what they have."""
-    rows = gaps[: size.drawn]
+    """`z_scores` at the first test rows, with noise of random variances on observed inputs."""
+    rows = x[: size.drawn]
     variance = np.where(np.isnan(rows), 0.0, gamma(rng, len(rows))[:, None])
     rows = rows + np.sqrt(variance) * rng.standard_normal(rows.shape)
     return z_scores(learned.predict, rows, variance, size.draws, rng)
 
 
 def squared_link(size: Size, seed: int) -> Iterator[Score]:
-    """Row of Table 5.3 whose noise has the squared link."""
+    """Row of Table 5.3 with the squared link of the noise."""
     rng = np.random.default_rng(seed)
     (x, x_valid, x_test), (y, y_valid, _) = three_sets(size, seed)
-    valid = x_valid, y_valid
-    learned = learn(x, y, size.basis, size.steps, seed, validation=valid, noise_link="squared")
+    validation = x_valid, y_valid
+    learned = learn(x, y, size.basis, size.steps, seed, validation=validation, noise_link="squared")
     for missing, name in enumerate("xy"):
-        gaps = x_test.copy()
-        gaps[:, missing] = np.nan
-        scores = missing_and_noisy(learned, gaps, size, rng)
-        for of, score in of_squared_link(scores).items():
-            metric = f"z-score of {of}, {name} missing"
+        with_gaps = x_test.copy()
+        with_gaps[:, missing] = np.nan
+        scores = missing_and_noisy(learned, with_gaps, size, rng)
+        for quantity, score in of_squared_link(scores).items():
+            metric = f"z-score of {quantity}, {name} missing"
             yield Score(BOTH, f"formulas beside {size.draws:,} draws", metric, score)
 
 
@@ -290,10 +294,10 @@ def by_forest(
 def forest_moments(
     x: Inputs, y: Values, query: Float[ndarray, "k d"], trees: int, seed: int
 ) -> tuple[Float[ndarray, " k"], Float[ndarray, " k"]]:
-    """Mean and variance under a forest whose trees stop where the input to split by is missing.
+    """Mean and variance under a forest; trees stop where the input of a split is missing.
 
-    A tree then predicts the rows to learn from that reach that node. The variance is that within
-    nodes and between trees.
+    A tree then predicts from the training rows in that node. The variance is that within nodes and
+    between trees.
     """
     model = RandomForestRegressor(
         trees, min_samples_leaf=3, max_features="sqrt", random_state=seed
@@ -303,17 +307,17 @@ def forest_moments(
         node, row = np.zeros(len(query), int), np.arange(len(query))
         for _ in range(tree.max_depth):
             value = query[row, tree.feature[node]]
-            going = (tree.feature[node] >= 0) & ~np.isnan(value)
+            descends = (tree.feature[node] >= 0) & ~np.isnan(value)
             left = value <= tree.threshold[node]
             child = np.where(left, tree.children_left[node], tree.children_right[node])
-            node = np.where(going, child, node)
+            node = np.where(descends, child, node)
         values.append(tree.value[node, 0, 0])
         impurities.append(tree.impurity[node])
     return np.mean(values, 0), np.var(values, 0) + np.mean(impurities, 0)
 
 
 class Noisy(NamedTuple):
-    """Rows of the sinc example, with inputs from N(x, variance), and where to predict."""
+    """Rows of the sinc example with inputs from N(x, variance), and inputs of predictions."""
 
     x: Values
     variance: Values
@@ -322,10 +326,10 @@ class Noisy(NamedTuple):
 
 
 def noisy_training(size: Size, way: str, seed: int) -> Iterator[Score]:
-    """Scores of Table 5.4: the distance from sinc(x) of what is learned from noisy inputs.
+    """Scores of Table 5.4: error about sinc(x) after training on noisy inputs.
 
-    The rows' true inputs are evenly spaced; those that are learned from are drawn around them, as
-    in the authors' program.
+    True inputs are evenly spaced; the noisy training inputs are drawn around them, as in the
+    authors' program.
     """
     rng = np.random.default_rng(seed)
     true = np.linspace(-RANGE, RANGE, size.sinc_rows)
@@ -349,12 +353,12 @@ def noisy_training(size: Size, way: str, seed: int) -> Iterator[Score]:
 def learned_by(
     way: str, fit: Callable[..., Learned], rows: Noisy, copies: int, rng: np.random.Generator
 ) -> GPzPrediction:
-    """Predictions at exact inputs, after learning from noisy ones in one of the `WAYS`."""
+    """Predictions at exact inputs, after training on noisy ones in one of the `WAYS`."""
     x, variance, at = (column[:, None] for column in (rows.x, rows.variance, rows.at))
     match way:
         case "sampling":
-            drawn = x + np.sqrt(variance) * rng.standard_normal((len(x), copies))
-            return fit(drawn.reshape(-1, 1), np.repeat(rows.y, copies)).predict(at)
+            samples = x + np.sqrt(variance) * rng.standard_normal((len(x), copies))
+            return fit(samples.reshape(-1, 1), np.repeat(rows.y, copies)).predict(at)
         case "noise as input":
             exact = np.hstack([at, np.zeros_like(at)])
             return fit(np.hstack([x, variance]), rows.y).predict(exact)
@@ -366,12 +370,12 @@ def learned_by(
 
 
 def training_with_gaps(size: Size, share: int, seed: int) -> Iterator[Score]:
-    """Scores of Figure 5.8: complete rows predicted after learning from rows with gaps.
+    """Scores of Figure 5.8: predictions of complete rows after training on rows with gaps.
 
     Args:
-        size: How much.
-        share: Percentage of rows that lack one of the two inputs, by chance.
-        seed: Of the data, the gaps and the start.
+        size: Sizes.
+        share: Percentage of rows that lack one of the two inputs, at random.
+        seed: Seed of data, gaps and initial values.
     """
     rng = np.random.default_rng(seed)
     n = size.trained
@@ -381,8 +385,8 @@ def training_with_gaps(size: Size, share: int, seed: int) -> Iterator[Score]:
     lacking = rng.permutation(n)[: n * share // 100]
     x[lacking, rng.integers(2, size=len(lacking))] = np.nan
     learned = learn(x, y, size.many, size.steps, seed)
-    own = learned.predict(x_test).mean.numpy()
-    other, _ = forest(x, y, np.arange(n), x_test, seed)
-    for method, mean in (("GPz", own), (FOREST, other)):
+    gpz_mean = learned.predict(x_test).mean.numpy()
+    forest_mean, _ = forest(x, y, np.arange(n), x_test, seed)
+    for method, mean in (("GPz", gpz_mean), (FOREST, forest_mean)):
         error = metrics.rmse(y_test, mean)
         yield Score(GAPS, method, f"RMSE, {share}% missing", error)

@@ -34,11 +34,11 @@ WITHIN = "photometric redshifts, share within an error"  # Figure 6.13
 UNCERTAIN = "photometric redshifts, uncertainty by redshift"  # Figure 6.16
 ERRORS = np.arange(0.01, 0.16, 0.02)
 SELECTION_SCORES = ("RMSE", "mean log-likelihood", "F_0.15", "F_0.05")  # of `by_confidence`
-LEAST_ROWS = 20  # of a bin, to tell a median
+LEAST_ROWS = 20  # least number of rows of a bin for a median
 
 
 def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
-    """Metrics of every structure, of baselines and of four bands' absence, seed after seed.
+    """Metrics of all structures and baselines, also with up to four bands missing, by seed.
 
     Args:
         quick: One seed, few basis functions, a quarter of the rows.
@@ -50,9 +50,9 @@ def runs(quick: bool, data: Path | None, fit: Fit) -> Runs:
         table, source = boss(data), "SDSS-III BOSS DR10, stand-in for SDSS-DR12"
     sizes = SMALL if quick else SIZES
     for seed in range(1 if quick else 3):
-        for place, (method, values) in enumerate(_variants(quick)):
+        for index, (method, values) in enumerate(_variants(quick)):
             seeds = {"seed": seed, "data_seed": seed}
-            case = (fit, table, {**values, **sizes, **seeds}, method, source, place == 0)
+            case = (fit, table, {**values, **sizes, **seeds}, method, source, index == 0)
             yield Run(f"{TABLE}, {method}, seed {seed}", partial(_scores, *case))
         if data is not None and not quick:
             for m in (25, 100):
@@ -67,7 +67,7 @@ def _scores(
     source: str,
     baselines: bool,
 ) -> list[Score]:
-    """Scores of a run; and, if asked for, of its baselines, which do not depend on the method."""
+    """Scores of a run and, if `baselines`, of its baselines, which are the same for all methods."""
     report = _run(fit, table, values)
     figures = list(_figures(method, report))
     published = "as published" in method
@@ -83,19 +83,19 @@ def _scores(
 
 
 def boss(folder: Path) -> pd.DataFrame:
-    """10,000 galaxies of one survey, whose magnitudes are of one system (see `galaxies`)."""
+    """10,000 galaxies of one survey with one system of magnitudes (see `galaxies`)."""
     return galaxies(folder, sum(SIZES.values()), "boss_dr10")
 
 
 def galaxies(folder: Path, count: int, sample: str = "", seed: int = 0) -> pd.DataFrame:
-    """Real galaxies, as the study takes them.
+    """Real galaxies, with columns of the study.
 
     Args:
-        folder: Holds `photoz_sdss/galaxies.parquet`: `sample`, `z_spec`, and magnitudes and their
-            deviations `u`, `err_u` …
-        count: How many, by chance.
-        sample: Of which; "" takes them from all.
-        seed: Of chance.
+        folder: Folder with `photoz_sdss/galaxies.parquet`: `sample`, `z_spec`, and magnitudes and
+            their deviations `u`, `err_u` …
+        count: Number of galaxies, drawn at random.
+        sample: Sample to draw from; "": all.
+        seed: Seed of the draw.
 
     Raises:
         BadInput: The file is missing.
@@ -103,18 +103,18 @@ def galaxies(folder: Path, count: int, sample: str = "", seed: int = 0) -> pd.Da
     path = folder / "photoz_sdss" / "galaxies.parquet"
     if not path.is_file():
         raise BadInput(f"There is no file {path.name} in {path.parent}; put it there.")
-    known = pd.read_parquet(path)
-    known = known[known["sample"] == sample] if sample else known
-    known = known.sample(count, random_state=seed)
-    columns = {"z": known["z_spec"]}
+    table = pd.read_parquet(path)
+    table = table[table["sample"] == sample] if sample else table
+    table = table.sample(count, random_state=seed)
+    columns = {"z": table["z_spec"]}
     for band in "ugriz":
-        columns |= {f"mag_{band}": known[band], f"mag_{band}_err": known[f"err_{band}"]}
+        columns |= {f"mag_{band}": table[band], f"mag_{band}_err": table[f"err_{band}"]}
     return pd.DataFrame(columns).astype(np.float64).reset_index(drop=True)
 
 
 def _mixed(folder: Path, seed: int, m: int, fit: Fit) -> list[Score]:
-    """Galaxies of several surveys, with errors gone wild; all but size and starts as the study has
-    it."""
+    """Scores on galaxies of several surveys, some with extreme errors; all but size and starts as
+    in the study."""
     source = "SDSS: main sample, early release, BOSS; 8,000 to learn from"
     experiment = Experiment(MIXED, source, "galaxies, splits and starts")
     table = galaxies(folder, sum(MIXED_SIZES.values()), seed=seed)
@@ -128,7 +128,7 @@ def _mixed(folder: Path, seed: int, m: int, fit: Fit) -> list[Score]:
 
 def _variants(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names of methods, and their settings: as published for Table 6.7, and ours."""
-    # Any number that is not of SIZES_TRIED does for a quick run, since those have fewer scores.
+    # A quick run takes any number outside SIZES_TRIED, since those have fewer scores.
     published = as_published(SETTINGS) | ({"n_basis": 20} if quick else {})
     for covariance in SHAPES:
         name = f"GP{covariance} m={published['n_basis']}, as published"
@@ -160,21 +160,21 @@ def _figures(method: str, report: Report) -> Iterator[tuple[str, str, str, float
 
 
 def _selection(method: str, report: Report) -> Iterator[tuple[str, str, str, float]]:
-    """As `_figures`: of the surest rows, by error, and medians of uncertainties by redshift.
+    """Scores of the surest rows, by error, and medians of uncertainties by redshift (`_figures`).
 
-    The last two are of the test rows that the report shows.
+    The last two use the test rows in the report.
     """
     for share, *scores, _ in report.arrays["kept"].T[1::2]:  # every tenth percent
-        for name, value in zip(SELECTION_SCORES, scores):
-            yield SELECTED, method, f"{name}, {100 * share:.0f}% selected", float(value)
+        for metric, value in zip(SELECTION_SCORES, scores):
+            yield SELECTED, method, f"{metric}, {100 * share:.0f}% selected", float(value)
     z, mean = report.arrays["z_true"], report.arrays["z_mean"]
     for error in ERRORS:
         yield WITHIN, method, f"F, error {error:.2f}", metrics.fraction_within(z, mean, error)
-    place = np.floor(z * 10).astype(int)
-    bins, count = np.unique(place, return_counts=True)  # below 0, too, by errors of redshifts
+    bin_of_row = np.floor(z * 10).astype(int)
+    bins, count = np.unique(bin_of_row, return_counts=True)  # below 0, too, by errors of redshifts
     for k in bins[count >= LEAST_ROWS]:
         for source in ("model", "noise"):
-            median = np.median(report.arrays[f"std_{source}"][place == k])
+            median = np.median(report.arrays[f"std_{source}"][bin_of_row == k])
             yield (
                 UNCERTAIN,
                 method,
@@ -184,24 +184,26 @@ def _selection(method: str, report: Report) -> Iterator[tuple[str, str, str, flo
 
 
 def advantages(scores: Sequence[Score]) -> list[Score]:
-    """Relative advantage of GPVC over others, averaged over the shares selected (Table 6.8).
+    """Relative advantage of GPVC over others, averaged over the selected shares (Table 6.8).
 
-    It is 100 (other - GPVC) / |other| for the RMSE, and its negative for scores of which more is
-    better: positive where GPVC is better.
+    It is 100 (other - GPVC) / |other| for the RMSE, and its negative for scores to be maximized:
+    positive where GPVC is better.
     """
-    found: dict[tuple[str, str], list[float]] = {}
+    values_by_key: dict[tuple[str, str], list[float]] = {}
     selected = [score for score in scores if score.experiment.name == SELECTED]
     for score in selected:
-        found.setdefault((score.method, score.metric), []).append(score.value)
+        values_by_key.setdefault((score.method, score.metric), []).append(score.value)
     result = []
-    for other in sorted({m for m, _ in found if not m.startswith("GPVC")}):
+    for other in sorted({m for m, _ in values_by_key if not m.startswith("GPVC")}):
         best = other.replace(other[:4], "GPVC", 1)
         for name in SELECTION_SCORES:
             sign = 1 if name == "RMSE" else -1
             pairs = [
-                (values, found[best, metric])
-                for (method, metric), values in found.items()
-                if method == other and metric.startswith(f"{name},") and (best, metric) in found
+                (values, values_by_key[best, metric])
+                for (method, metric), values in values_by_key.items()
+                if method == other
+                and metric.startswith(f"{name},")
+                and (best, metric) in values_by_key
             ]
             for seed in range(min((min(map(len, pair)) for pair in pairs), default=0)):
                 gains = [
