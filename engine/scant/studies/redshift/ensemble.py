@@ -128,7 +128,7 @@ class GPzEnsemble:
             )
             members, search_deadline = [m for m in members if m.name in fold_members], NEVER
             if len(fold.train.y) > SEARCH_ROWS:  # hyperparameters hardly depend on any one row
-                theta = {name: member.theta for name, member in fold_members.items()}
+                theta = {n: getattr(m, "theta", None) for n, m in fold_members.items()}
             gpz = replace(moments, mean=moments.mean.clamp(low, high)).predictive().rows(scored)
             x = fold.asked[scored].cpu().numpy()
             others = {m.name: m.predict(fold_members[m.name], x, gpz, low, high) for m in members}

@@ -1,8 +1,9 @@
 """Models beside GPz in the ensemble of a redshift study.
 
 With few rows an ARD GP often beats GPz, which needs several rows per basis function. With many rows
-GPs that take over GPz's noise variance add detail, a linear model suffices for a straight line, and
-the training mean wins where the inputs carry no information.
+GPs that take over GPz's noise variance add detail, trees follow the steps that a survey's limits
+make, a linear model suffices for a straight line, and the training mean wins where the inputs carry
+no information.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scant.models.anchored_gp import AnchoredGP
 from scant.models.gpz.model import GPz
 from scant.models.marginal_gp import MarginalGP
 from scant.models.nearest_gp import LONG, PARTS, QUICK, NearestGP
+from scant.models.tree_mixture import N_QUICK_TREES, N_TREES, TreeMixture
 from scant.predictive import MixturePredictive
 from scant.studies.protocol import Tensors
 from scant.studies.redshift.fold import Fold, Rows
@@ -31,10 +33,10 @@ GP_RANGE_MARGIN = 0.75  # of the range of GPz's means, added on either side for 
 EQUAL = (1 / PARTS,) * PARTS
 
 MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
-TRIVIAL = "no input"
+TRIVIAL, TREES = "no input", "randomized trees"
 HALF = 0.5  # power of the noise, for tables whose few noisy rows may be of another kind
 
-Model = AnchoredGP | MarginalGP | NearestGP
+Model = AnchoredGP | MarginalGP | NearestGP | TreeMixture
 Inputs = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
 
@@ -44,7 +46,7 @@ class EnsembleMember(NamedTuple):
 
     Attributes:
         name: Name in tables and sentences.
-        shape: Kernel of `AnchoredGP`, `MARGINAL` or `NEAREST`.
+        shape: Kernel of `AnchoredGP`, `MARGINAL`, `NEAREST` or `TREES`.
         power: Power of GPz's noise variance that is a row's fixed noise; 0: no fixed noise.
         draw: Seed of the rows that a GP of the nearest rows fits its hyperparameters to.
     """
@@ -60,6 +62,8 @@ class EnsembleMember(NamedTuple):
             return True
         if self.shape == MARGINAL:
             return n_rows <= MARGINAL_GP_MAX_ROWS
+        if self.shape == TREES:
+            return n_rows > NEAREST_GP_MIN_ROWS
         if self.shape == NEAREST:
             further = not quick and (self.power == HALF or n_rows > LONG.rows)
             return n_rows > NEAREST_GP_MIN_ROWS and (not self.draw or further)
@@ -91,6 +95,8 @@ class EnsembleMember(NamedTuple):
         noise = self.fixed_noise(gpz_noise) if self.power else None
         if self.shape == MARGINAL:
             return MarginalGP.fit(x, y)
+        if self.shape == TREES:
+            return TreeMixture.fit(x, y, N_QUICK_TREES if quick else N_TREES)
         if self.shape == NEAREST:
             return NearestGP.fit(x, y, noise, theta, QUICK if quick else LONG, self.draw)
         return AnchoredGP.fit(self.shape, x, y, noise, theta)
@@ -99,6 +105,8 @@ class EnsembleMember(NamedTuple):
         """Restore a fitted model."""
         if self.shape == MARGINAL:
             return MarginalGP.from_tensors(tensors)
+        if self.shape == TREES:
+            return TreeMixture.from_tensors(tensors)
         if self.shape == NEAREST:
             return NearestGP.from_tensors(tensors)
         return AnchoredGP.from_tensors(self.shape, tensors)
@@ -122,21 +130,28 @@ class EnsembleMember(NamedTuple):
             low: Least mean of GPz.
             high: Greatest mean of GPz.
             parts: Weights of the components of a GP of the nearest rows. Their disagreement is
-                noise: the errors of the neighbors have several modes.
+                noise: the errors of the neighbors have several modes. That of trees is not.
         """
         noise = self.fixed_noise(gpz.noise_variance)
         if isinstance(model, NearestGP):
             mean, variance, noise = model.predict(x, noise)
+        elif isinstance(model, TreeMixture):
+            mean, noise = model.predict(x)
+            variance, parts = np.zeros_like(noise), (1 / mean.shape[1],) * mean.shape[1]
         else:
             mean, variance, noise = (v[:, None] for v in (*model.predict(x), model.noise + noise))
             parts = (1.0,)
         mean, weights = mean.clip(*self.bounds(low, high)), np.array(parts)
         inputs = gpz.input_variance
-        between = (mean - (mean @ weights)[:, None]) ** 2
+        disagreement = (mean - (mean @ weights)[:, None]) ** 2
         mixture = MixturePredictive(
             np.broadcast_to(weights, mean.shape), mean, variance + noise + inputs[:, None]
         )
-        return mixture.with_sources(variance @ weights, (noise + between) @ weights, inputs)
+        if isinstance(model, TreeMixture):
+            variance = disagreement
+        else:
+            noise = noise + disagreement
+        return mixture.with_sources(variance @ weights, noise @ weights, inputs)
 
 
 MEMBERS = {
@@ -151,9 +166,10 @@ MEMBERS = {
         EnsembleMember("GP of the nearest rows", NEAREST, 1.0),
         EnsembleMember("GP of the nearest rows with evener noise", NEAREST, HALF, draw=1),
         EnsembleMember("GP of the nearest rows, of another choice", NEAREST, 1.0, draw=2),
+        EnsembleMember(TREES, TREES, 0.0),
     )
 }
-QUICKEST = ("linear", "constant")  # shapes that are fitted first, without a deadline
+QUICKEST = ("linear", "constant", TREES)  # shapes that are fitted first, without a deadline
 
 
 def fit_members(
@@ -182,8 +198,8 @@ def fit_members(
     noise = torch.stack([m.predict(X).noise_variance for m in models]).mean(0).cpu().numpy()
     x, y = X.cpu().numpy(), rows.y[:MAX_ROWS].cpu().numpy()
     ordered = sorted(members, key=EnsembleMember.order)
-    fitted = dict[str, Model]()
-    for member in deadline.units(ordered, "members of the average", minimum=len(QUICKEST)):
+    fitted, n_quickest = dict[str, Model](), sum(m.shape in QUICKEST for m in ordered)
+    for member in deadline.units(ordered, "members of the average", minimum=n_quickest):
         short = quick or deadline.left < LONG.seconds
         fitted[member.name] = member.fit(x, y, noise, theta.get(member.name), short)
     return fitted

@@ -213,6 +213,34 @@ def test_components_of_the_nearest_rows_disagree_by_noise() -> None:
     assert between.mean() > 2
 
 
+def test_disagreement_of_trees_is_model_variance() -> None:
+    rng = np.random.default_rng(0)
+    x, query = rng.normal(size=(400, 2)), rng.normal(size=(50, 2))
+    member = MEMBERS["randomized trees"]
+    model = member.fit(x, np.sign(x[:, 0]), np.zeros(400), None, quick=True)
+    one = np.ones(50)
+    gpz = MixturePredictive.gaussian(0 * one, one).with_sources(0 * one, one, 0 * one)
+    predicted = member.predict(model, query, gpz, -1.0, 1.0)
+    mean, variance = model.predict(query)
+    np.testing.assert_allclose(predicted.model_variance, mean.var(1), atol=1e-9)
+    np.testing.assert_allclose(predicted.noise_variance, variance.mean(1), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_trees_have_the_most_weight_where_the_target_has_steps() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (600, 2))
+    y = np.floor(4 * x[:, 0]) + 2 * (x[:, 1] > 0.3) + 0.1 * rng.normal(size=600)
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(y=y)
+    run, events = fitted(frame, max_steps=30, n_basis=10)
+    weights = run.study.posterior.ensemble.average.weights
+    assert max(weights, key=weights.__getitem__) == "randomized trees"
+    [*_, blob] = (event.blob for event in events if isinstance(event, Fitted))
+    restored = restore("redshift", run.study.settings.values(), blob, "cpu")
+    query = pd.DataFrame(x[:9], columns=["a", "b"])
+    pd.testing.assert_frame_equal(restored.predict(query), run.study.predict(query))
+
+
 def test_members_that_no_fold_had_time_for_have_no_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape == "constant")
     run, _ = fitted(table(16), n_basis=2, max_steps=2)
@@ -257,5 +285,6 @@ def test_a_gp_of_the_nearest_rows_comes_before_other_gps(
     deadline = Deadline(seconds, clock=lambda: now[0])
     models = posterior.ensemble.models
     names = list(fit_members(fold, rows, models, MEMBERS.values(), {}, False, deadline))
-    assert names == ["straight line", "no input", "GP of the nearest rows"]
+    quickest = ["straight line", "no input", "randomized trees"]
+    assert names == [*quickest, "GP of the nearest rows"]
     assert searches[-1] == ("GP of the nearest rows", quick)
