@@ -146,9 +146,8 @@ def test_what_a_table_to_predict_lacks_is_learned_when_it_comes(
     if learned:
         gappy = query.isna().any(axis=1).to_numpy()
         integral = restore("redshift", {**made.settings.values(), "gap_seconds": 0.0}, kept, "cpu")
-        other = integral.predict(query)["mean"]
-        assert (other == told["mean"])[~gappy].all()
-        assert (other != told["mean"])[gappy].all()
+        same = np.isclose(integral.predict(query)["mean"], told["mean"], rtol=1e-12)
+        assert (same == ~gappy).all()
 
 
 def test_scores_and_answers_with_bands_missing_are_of_the_models_that_predict_learns(
