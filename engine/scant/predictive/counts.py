@@ -92,10 +92,8 @@ class CountsPredictive(ValuePredictive):
     def sample(self, generator: np.random.Generator, count: int) -> Float[ndarray, "s n"]:
         cumulative = self.weights.cumsum(1)
         uniform = generator.random((count, len(self), 1)) * cumulative[:, -1:]
-        k, row = (
-            np.minimum((uniform > cumulative).sum(2), cumulative.shape[1] - 1),
-            np.arange(len(self)),
-        )
+        k = np.minimum((uniform > cumulative).sum(2), cumulative.shape[1] - 1)
+        row = np.arange(len(self))
         f = generator.normal(self.means[row, k], np.sqrt(self.variances[row, k]))
         rate = np.exp(f)
         if self.dispersion:

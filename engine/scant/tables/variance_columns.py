@@ -73,7 +73,7 @@ def errors_from_variances(
         inverse, value = is_inverse(header, base), error.values
         root = np.power(value, -0.5 if inverse else 0.5, where=value > 0, out=value.copy())
         unmeasured = (value == 0) if inverse else np.zeros(len(value), dtype=bool)
-        made[f"{name}_err"] = replace(error, values=root, text=None).emptied(unmeasured)
+        made[f"{name}_err"] = replace(error, values=root).emptied(unmeasured)
         made[name] = cells.emptied(unmeasured)
         if count := int(unmeasured.sum()):
             notes[name] = (

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from scant.errors import BadInput
 from scant.studies import entry
 from scant.tables.read import inspect_table, read_frame, read_table
 from scant.tables.schema import TableSchema
@@ -146,6 +147,14 @@ def test_an_inverse_variance_of_zero_means_not_observed() -> None:
     assert set(read.frame["FLUX_G_err"]) == {0.5}
     text = "of features whose errors another column has: fluxivar_g"
     assert any(text in note for note in read.notes)
+
+
+@pytest.mark.parametrize("cell", ["abc", "-3"])
+def test_a_bad_variance_is_named_as_it_was_written(cell: str) -> None:
+    frame = table("ivar_{}", target="z").astype(object)
+    frame.loc[3, "ivar_alcohol"] = cell
+    with pytest.raises(BadInput, match=rf"'ivar_alcohol', row 5: got '?{cell}'?,"):
+        read_table(csv(frame), REDSHIFT)
 
 
 def schema_with(*, errors: bool) -> TableSchema:
