@@ -57,11 +57,13 @@ export function render({model, el}) {
     status.textContent = words
     status.className = bad ? 'status bad' : 'status'
   }
+  const called = (row) => model.names[row] ?? tr('row {row}', {row: `${row}`})
+  const capital = (text) => text[0].toUpperCase() + text.slice(1)
   const take = () => {
     for (const card of model.cards) {
       for (const part of ['image', 'thumb']) if (card[part]) {
         const image = new Image()
-        image.alt = part === 'image' ? tr('Row {row}', {row: `${card.row}`}) : tr('The whole picture')
+        image.alt = part === 'image' ? capital(called(card.row)) : tr('The whole picture')
         image.src = card[part]
         image.decode?.().catch(() => {})  // now, not when it is to be seen
         card[`${part}_here`] = image
@@ -80,22 +82,22 @@ export function render({model, el}) {
     words.append(list)
     return words
   }
-  const called = ({who, label}) => tr('{who} says {label}', {who, label})
+  const vote = ({who, label}) => tr('{who} says {label}', {who, label})
   const words = (row) => {  // what is said under the patch
     const asked = model.queue.find((one) => one.row === row)
     const dispute = model.disputes.find((one) => one.row === row)
     const before = model.history.find((one) => one.row === row) ?? model.unsure.find((one) => one.row === row)
     if (deciding && dispute) {
-      const given = dispute.given.map(called).join(', ')
+      const given = dispute.given.map(vote).join(', ')
       const stands = dispute.decided
         ? tr('Decided: {label}.', {label: dispute.decided}) : tr('Your decision overrides both labels.')
-      return `${tr('Row {row}', {row: `${row}`})}: ${given}. ${stands}`
+      return `${capital(called(row))}: ${given}. ${stands}`
     }
     if (again && before) {
       const {label, who} = before
-      return tr('Row {row}: {label} by {who}. Press again to change it.', {row: `${row}`, label, who})
+      return `${capital(called(row))}: ${tr('{label} by {who}. Press again to change it.', {label, who})}`
     }
-    return asked ? `${tr('Row {row}', {row: `${row}`})}: ${asked.why}` : tr('Row {row}', {row: `${row}`})
+    return capital(called(row)) + (asked ? `: ${asked.why}` : '')
   }
   const lay = (row) => {
     shown = row
@@ -166,7 +168,7 @@ export function render({model, el}) {
       image.alt = ''
       image.src = card.image
       button.append(image)
-    } else button.append(make('span', '', tr('row {row}', {row: `${one.row}`})))
+    } else button.append(make('span', '', called(one.row)))
     for (const [text, name] of words) {
       const line = make('span', name, text)
       line.title = text
@@ -191,15 +193,15 @@ export function render({model, el}) {
     const role = {imported: tr('from a file'), adjudicator: tr('decision')}
     fill(past, model.history.map((one) => entry(
       one, [[one.label, ''], [one.who, 'who'], ...(role[one.role] ? [[role[one.role], 'who']] : [])],
-      tr('Change row {row}: {label}, by {who}', {...one, row: `${one.row}`}) + (role[one.role] ? `, ${role[one.role]}` : ''),
+      tr('Change {patch}: {label}, by {who}', {...one, patch: called(one.row)}) + (role[one.role] ? `, ${role[one.role]}` : ''),
       one.role === 'adjudicator' ? 'decide' : 'again')), '', true)
     past.head.textContent = past.title
     fill(doubts, model.unsure.map((one) => entry(
-      one, [[one.who, 'who']], tr('Look again at row {row}: unsure, by {who}', {...one, row: `${one.row}`}), 'again')))
+      one, [[one.who, 'who']], tr('Look again at {patch}: unsure, by {who}', {...one, patch: called(one.row)}), 'again')))
     fill(disputes, model.disputes.map((one) => entry(
       one, [...one.given.map((each) => [`${each.label}: ${each.who}`, one.decided ? 'who' : '']),
         [one.decided ? tr('decided: {label}', {label: one.decided}) : tr('open'), one.decided ? '' : 'who']],
-      tr('Decide row {row}: {given}', {row: `${one.row}`, given: one.given.map(called).join(', ')}) +
+      tr('Decide {patch}: {given}', {patch: called(one.row), given: one.given.map(vote).join(', ')}) +
         (one.decided ? `; ${tr('decided: {label}', {label: one.decided})}` : ''),
       'decide')), model.agreement)
     enable()
@@ -239,7 +241,7 @@ export function render({model, el}) {
       deciding = false
       lay(heard.show)
       root.scrollIntoView({block: 'nearest'})
-      said.textContent = tr('Row {row} is to be labeled.', {row: `${heard.show}`})
+      said.textContent = tr('To be labeled: {patch}.', {patch: called(heard.show)})
       return
     }
     if (heard.turn !== waiting) return

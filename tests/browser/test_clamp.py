@@ -280,11 +280,12 @@ def test_labels_go_out_and_in_and_a_patch_is_labeled_from_its_picture(
     picture.click(position={"x": width / 2, "y": height / 2})  # where two patches meet
     expect(bench(page)).to_have_attribute("data-row", re.compile(r"\d{3,}"), timeout=PATIENCE)
     placed = shown(page)
+    expect(page.get_by_text(re.compile(r"^Patch at \d+, \d+ of photo 3"))).to_be_visible()
     press(page, "2")
     assert standing(store.labels(run))[placed].label == "of interest"
     expect(come_to(page, "A whole picture")).to_contain_text("its 7 patches", timeout=PATIENCE)
     page.reload()
     shown(page)
-    change = page.get_by_role("button", name=re.compile(f"^Change row {placed}:"))
+    change = page.get_by_role("button", name=re.compile(r"^Change patch at \d+, \d+ of photo 3:"))
     expect(change).to_be_visible(timeout=PATIENCE)
     store.close()

@@ -38,6 +38,7 @@ class LabelingWidget(JSComponent):
         disputes: Patches on which labelers disagree, undecided first: dicts of `row`, `given`
             (dicts of `label`, `who`) and `decided` (a class, or "").
         agreement: Agreement of the labelers, as text.
+        names: Names of patches that are no rows of the pool, by their number as text.
         progress: `given`, `budget` and `lines` of text; {} for none.
         open: Whether labels can be given.
         undoable: Whether there is a label to undo.
@@ -52,6 +53,7 @@ class LabelingWidget(JSComponent):
     unsure = param.List(default=[])
     disputes = param.List(default=[])
     agreement = param.String("")
+    names = param.Dict(default={})
     progress = param.Dict(default={})
     open = param.Boolean(default=False)
     undoable = param.Boolean(default=False)

@@ -8,7 +8,7 @@ receives all current ones with every query.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -120,14 +120,21 @@ class LabelingSession:
     def pick(self, row: int) -> None:
         """Show a patch chosen elsewhere on the page."""
         if self.run is not None:
+            self._name([row])
             self.patches.send([row], partial(self.widget.show_row, row), again=True)
+
+    def _name(self, rows: Iterable[int]) -> None:
+        """Send the names of placed patches."""
+        if self.pool is not None:
+            placed = {str(row): self.pool.name(row) for row in rows if row >= len(self.pool.rows)}
+            self.widget.names = {**self.widget.names, **placed}
 
     # --- what the person does ---
 
     def _on_press(self, message: Mapping[str, Any]) -> None:
         act, turn, row = str(message["act"]), int(message.get("turn", 0)), message.get("row")
         self.who = clean_name(str(message.get("who", "")))
-        if self.run is None:
+        if self.run is None or self.pool is None:
             return
         self._take(self._given)
         if act in ("ready", "who"):
@@ -145,9 +152,8 @@ class LabelingSession:
             self._skips.append(int(row))
             self._acts.append(("skip", int(row)))
             self.widget.undoable = True
-            self.widget.answer(
-                turn, said=tr("Skipped row {row}.", row=row), gone=int(row), next=True
-            )
+            said = tr("Skipped {patch}.", patch=self.pool.name(int(row)))
+            self.widget.answer(turn, said=said, gone=int(row), next=True)
             self._refit()
         elif act in ("again", "decide"):
             deciding = act == "decide" and int(row) in self.labels.disputes
@@ -189,7 +195,7 @@ class LabelingSession:
         def written(given: list[Label]) -> None:
             if self.run is not run:
                 return
-            said = stored_message(row, tr("unsure") if unsure else label, bool(role))
+            said = stored_message(pool.name(row), tr("unsure") if unsure else label, bool(role))
             if label:
                 self._acts.append((role or "label", row))
                 self.widget.answer(turn, said=said, **answer)
@@ -206,13 +212,14 @@ class LabelingSession:
 
     def _undo(self, turn: int) -> None:
         """Undo the last action of this window, or else this person's last label."""
-        own = self.labels.own
+        own, pool = self.labels.own, self.pool
+        assert pool is not None
         while self._acts and not self._is_current(*self._acts[-1]):
             self._acts.pop()
         act, row = self._acts.pop() if self._acts else ("label", next(reversed(own), -1))
         if act == "skip":
             self._skips = [r for r in self._skips if r != row]
-            self._back(turn, row, tr("Row {row} is asked again.", row=row))
+            self._back(turn, row, tr("Asked again: {patch}.", patch=pool.name(row)))
             self._show()
         elif act == ADJUDICATOR or row in own:
             self._store_label(turn, row, "", ADJUDICATOR if act == ADJUDICATOR else "")
@@ -255,6 +262,7 @@ class LabelingSession:
     def _show(self) -> None:
         """Update the lists of patches and the progress."""
         undoable = bool(self._acts or self.labels.own)
+        self._name(self.labels.standing)
         self.widget.param.update(**lists(self.labels), undoable=undoable)
         self._progress()
 

@@ -81,6 +81,14 @@ class PoolFiles:
             self._places = Places.of(self.run.metadata, arrays)
         return self._places
 
+    def name(self, row: int) -> str:
+        """Return what sentences call a row or placed patch."""
+        if row < len(self._arrays["pool_p"]) or row not in self.places.placed:
+            return tr("row {row}", row=row)
+        left, top, width, height = map(int, self.places.placed.box(row))
+        center = {"x": left + width // 2, "y": top + height // 2}
+        return tr("patch at {x}, {y} of {picture}", picture=self.places.name(row), **center)
+
     def image(self, row: int) -> bytes:
         """Return the image file of a row or placed patch.
 

@@ -19,10 +19,10 @@ from scant.store.records import ADJUDICATOR, IMPORTED, Label
 from scant_dashboard.live.run_state import RunState
 from scant_dashboard.translate import later, tr
 
-LABELED = later("Row {row}: {label}.")
-DECIDED = later("Decided on row {row}: {label}.")
-LABEL_REMOVED = later("Took back the label of row {row}.")
-DECISION_REMOVED = later("Took back the decision on row {row}.")
+LABELED = later("Label of {patch}: {label}.")
+DECIDED = later("Decided on {patch}: {label}.")
+LABEL_REMOVED = later("Took back the label of {patch}.")
+DECISION_REMOVED = later("Took back the decision on {patch}.")
 
 
 class SessionLabels:
@@ -102,13 +102,13 @@ class SessionLabels:
         return [[r, number[v.label]] for r, v in self.sure.items() if v.label in number]
 
 
-def stored_message(row: int, label: str, decision: bool) -> str:
+def stored_message(patch: str, label: str, decision: bool) -> str:
     """Describe a label that was stored or, if it is "", removed."""
     if label:
         message = DECIDED if decision else LABELED
     else:
         message = DECISION_REMOVED if decision else LABEL_REMOVED
-    return tr(message, row=row, label=label)
+    return tr(message, patch=patch, label=label)
 
 
 def classes_of(metadata: Mapping[str, Any]) -> list[str]:

@@ -68,25 +68,26 @@ class Classifier:
         return p if self.shift is None else weighted(p, self.shift)
 
     def shifted(
-        self,
-        z: Float[np.ndarray, "n k"],
-        evidence: Float[np.ndarray, "n c"] | None,
-        share: Float[np.ndarray, " c"],
-    ) -> Classifier:
-        """Adapt the classifier to the class shares that are likeliest for these rows.
+        self, p: Chances, prior: Float[np.ndarray, " c"], kept: float = 0.0
+    ) -> tuple[Classifier, Chances]:
+        """Adapt the classifier to the class shares that are likeliest for rows without labels.
 
         Args:
-            z: Rows without labels.
-            evidence: Evidence as in `of`.
-            share: Class shares that the mixture assumes.
+            p: Class probabilities of the rows by this classifier.
+            prior: Class prior before any shift.
+            kept: Number of rows that the present threshold counts as.
+
+        Returns:
+            The adapted classifier, and its probabilities of the rows.
         """
-        p = self.of(z, evidence)
+        shift = np.ones(len(prior)) if self.shift is None else self.shift
+        share = prior * shift / (prior @ shift)
         ratio = estimated_shares(p, share) / share
-        adapted = weighted(p, ratio)
-        threshold = self.threshold
+        adapted, threshold = weighted(p, ratio), self.threshold
         if not np.isnan(threshold):
-            threshold = best_expected_threshold(adapted[:, 0])
-        return replace(self, shift=ratio, threshold=threshold)
+            best = best_expected_threshold(adapted[:, 0])
+            threshold = (kept * threshold + len(p) * best) / (kept + len(p))
+        return replace(self, shift=shift * ratio, threshold=threshold), adapted
 
     def decide(self, p: Chances) -> np.ndarray:
         """Return the predicted classes."""

@@ -205,9 +205,7 @@ def predictions(fitted: FittedMitosis, table: pd.DataFrame) -> pd.DataFrame:
     x = rows_to_predict(data, complete)
     z = data.columns.forward(x)
     outside = data.region.outside(z).astype(np.int64)
-    p = fitted.probabilities(data.look(x))
-    assert fitted.chances is not None
-    predicted, classes = fitted.chances.decide(p), data.metadata["classes"]
+    (p, predicted), classes = fitted.predicted(data.look(x)), data.metadata["classes"]
     by_class = {name: p[:, c] for c, name in enumerate(classes)}
     confidence = p[np.arange(len(p)), predicted]
     return with_classes(

@@ -16,7 +16,7 @@ from scant.models.averaged_softmax import AveragedSoftmax
 from scant.models.softmax_mixture import SoftmaxMixture
 from scant.studies.auto import AUTO, Choice
 from scant.studies.mitosis import models
-from scant.studies.mitosis.classifier import Classifier, best_share, doubted, weighted
+from scant.studies.mitosis.classifier import BEFORE, Classifier, best_share, doubted, weighted
 from scant.studies.mitosis.cost import MOST_KNOWN
 from scant.studies.mitosis.prepared import Prepared
 from scant.studies.mitosis.settings import BOTH, GP, LATENT, PRIORS
@@ -65,6 +65,20 @@ class FittedMitosis:
         z = inputs[:, : self.data.width]
         latent_inputs = self.data.filled(z) if self.data.settings.model == "dgplvm" else z
         return self.ask(torch.tensor(latent_inputs).to(self.data.device), inputs)[1]
+
+    def predicted(
+        self, inputs: Float[np.ndarray, "n _"]
+    ) -> tuple[Float[np.ndarray, "n c"], Int[np.ndarray, " n"]]:
+        """Class probabilities of rows to predict, and decisions.
+
+        They assume the class shares that are likeliest for these rows, if the setting `prior` says
+        so. With few rows the shares and the threshold stay close to those of the fit.
+        """
+        p, chances, data = self.probabilities(inputs), self.chances, self.data
+        assert chances is not None
+        if data.settings.prior == PRIORS[3]:
+            chances, p = chances.shifted(p, data.prior(data.split.learnt), BEFORE)
+        return p, chances.decide(p)
 
     def generate(self, label: int, count: int, seed: int) -> np.ndarray:
         """Generate new rows of a class, as images if the table has images."""
@@ -179,4 +193,5 @@ def shifted(fitted: FittedMitosis, mixture: Classifier) -> Classifier:
     if mixture.share > 0:
         assert fitted.reader is not None
         evidence = fitted.reader.place(data.given(data.test)).evidence
-    return mixture.shifted(data.seen[data.test], evidence, data.prior(data.split.learnt))
+    p = mixture.of(data.seen[data.test], evidence)
+    return mixture.shifted(p, data.prior(data.split.learnt))[0]

@@ -104,8 +104,9 @@ class MitosisSettings(SplitSettings):
         default=PRIORS[3],
         objects=PRIORS,
         doc="Class prior in Bayes' rule: shares in the training rows, shares in the whole table, "
-        "equal shares, or the shares under which the held-out rows are likeliest, without their "
-        "labels. A rare class is often collected at another rate than it occurs at.",
+        "equal shares, or the shares under which the held-out rows, and later the rows to predict, "
+        "are likeliest, without their labels. A rare class is often collected at another rate than "
+        "it occurs at.",
     )
     tempered = param.Boolean(
         True,

@@ -23,12 +23,16 @@ from scant.studies.mitosis import models, stored
 from scant.studies.mitosis.fitted import FittedMitosis, classifier, settle, shifted
 from scant.studies.mitosis.prepared import Prepared, prepare
 from scant.studies.mitosis.problem import problem_of
-from scant.studies.mitosis.settings import MODELS, MitosisSettings
+from scant.studies.mitosis.settings import MODELS, PRIORS, MitosisSettings
 from scant.studies.mitosis.snapshot import snapshot
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors
 from scant.studies.trained import TrainedStudy
 
+ADAPTED = (
+    "Predictions of a table assume the class shares that are likeliest for its rows (setting "
+    "'prior'), so the probabilities of a row depend a little on the others."
+)
 TOLERANCE = 1e-3  # minimum gain of the bound that counts as progress, in nats per row
 
 
@@ -104,6 +108,7 @@ class Study(TrainedStudy):
         return (
             sentence({"the GP classifier": 1 - mixture.share, model: mixture.share}, by),
             f"Latent positions and generated rows come from {model} alone.",
+            *(ADAPTED,) * (self.settings.prior == PRIORS[3]),
             "The posterior of the GP classifier is approximated at its mode, and its functions are "
             "spanned by 300 rows.",
         )
@@ -112,8 +117,9 @@ class Study(TrainedStudy):
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the table with the predicted class and all class probabilities of each row.
 
-        The class is called `label`, or `predicted` if the table has labels. The threshold of the
-        rare class is fitted to validation rows. Images are resized to the model's size.
+        The class is called `label`, or `predicted` if the table has labels. Images are resized to
+        the model's size. Class shares are those that are likeliest for the table's rows, if the
+        setting `prior` says so; the threshold of the rare class then maximizes the expected F1.
 
         Raises:
             BadInput: A column is absent, or the images are of another shape.

@@ -270,7 +270,9 @@ def test_a_patch_is_placed_by_a_click_and_its_image_is_sent_once(
     new = press.heard[-1]["show"]
     assert new == N + 15
     assert frame.service.asked[-1] == ("patches", {"rows": [new]})
-    press("label", row=new, value=1)
+    assert press.session.widget.names == {str(new): "patch at 25, 10 of a.jpg"}
+    said = press("label", row=new, value=1)["said"]
+    assert said == "Label of patch at 25, 10 of a.jpg: clamp."
     assert [(v.item, v.label) for v in store.labels("r")] == [(new, "clamp")]
     first, second = [a for q, a in frame.service.asked if q == "ask"][-2:]
     assert first == {"labels": [[new, 1]], "batch": 8}

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.metrics import f1_score
 
 from scant.events import Note, State
+from scant.learners.calibrated import CalibratedClassifier
 from scant.studies.mitosis import models
-from scant.studies.mitosis.classifier import estimated_shares, weighted
+from scant.studies.mitosis.classifier import BEFORE, Classifier, estimated_shares, weighted
 from scant.studies.mitosis.covariances import apart, ordered
 from scant.studies.mitosis.settings import PRIORS
 from scant.studies.mitosis.study import Study
@@ -176,6 +178,29 @@ def test_shares_of_many_rows_are_found_and_those_of_none_stay() -> None:
     assert 0.05 < few[0] < 0.2  # few rows say little
 
 
+def test_a_classifier_is_adapted_to_rows_to_predict_and_little_by_few() -> None:
+    share = np.array([0.05, 0.95])
+    latent = CalibratedClassifier(np.eye(2), np.zeros(2), share, threshold=0.5)
+    p, label = calibrated(0.3, 20_000, 0.05)
+    adapted, new = Classifier.of_latent(latent).shifted(p, share, BEFORE)
+    assert new[:, 0].mean() == pytest.approx(0.3, abs=0.02)
+    before, after = (
+        f1_score(label == 0, decided == 0) for decided in (latent_decisions(p), adapted.decide(new))
+    )
+    assert after > before + 0.05
+    again, same = adapted.shifted(new, share, BEFORE)
+    assert same == pytest.approx(new, abs=0.02)
+    assert again.threshold == pytest.approx(adapted.threshold, abs=0.01)
+    few, nearly = Classifier.of_latent(latent).shifted(p[:3], share, BEFORE)
+    assert nearly == pytest.approx(p[:3], abs=0.03)
+    assert few.threshold == pytest.approx(0.5, abs=0.01)
+
+
+def latent_decisions(p: np.ndarray) -> np.ndarray:
+    """Decisions by the threshold 0.5."""
+    return np.where(p[:, 0] >= 0.5, 0, 1)
+
+
 def shifted_table() -> pd.DataFrame:
     """A rare class that is met more often than it was collected."""
     table = clouds({"few": 160, "many": 700})
@@ -197,3 +222,6 @@ def test_the_run_is_for_the_shares_of_rows_held_out_and_comes_back() -> None:
     query = table.drop(columns=["label", "split"]).head(40)
     kept = Study.restore(after.settings, *after.fitted(), torch.device("cpu"))
     pd.testing.assert_frame_equal(kept.predict(query), after.predict(query), rtol=1e-5)
+    many = after.data.seen[after.data.label == 1]
+    unadapted, (adapted, _) = after.present.probabilities(many), after.present.predicted(many)
+    assert adapted[:, 0].mean() < unadapted[:, 0].mean() / 2  # none of these rows is of class 0

@@ -61,7 +61,8 @@ def test_with_the_network_classes_of_held_out_images_are_likelier(
     one = run.study.explore("row", index=0)
     at = run.report.arrays["test_index"][0]
     np.testing.assert_allclose(one["p"][0], run.report.arrays["test_p"][0, 0], atol=1e-6)
-    np.testing.assert_allclose(one["p"][0], told.filter(like="ring").iloc[at, 0], atol=1e-3)
+    # A table's class shares are estimated from its rows.
+    np.testing.assert_allclose(one["p"][0], told.filter(like="ring").iloc[at, 0], atol=0.01)
 
 
 @pytest.mark.slow
