@@ -247,6 +247,7 @@ def mitosis(rare: int, frequent: int, seed: int) -> Held:
     def table(rows: np.ndarray, rare: int, frequent: int) -> pd.DataFrame:
         by_class = [rng.permutation(np.flatnonzero(rows & (read["label"] == k))) for k in (1, 0)]
         chosen = np.concatenate([by_class[0][:rare], by_class[1][:frequent]])
+        chosen = np.random.default_rng([seed, 1]).permutation(chosen)
         pixels = (read["images"][chosen].reshape(len(chosen), -1) / 255).round(4)
         result = pd.DataFrame(pixels, columns=[f"p{i}" for i in range(pixels.shape[1])])
         result.insert(0, "label", np.where(read["label"][chosen] == 1, "mitosis", "other"))

@@ -88,7 +88,7 @@ def predict_file(
     queries: list[pd.DataFrame] | None = [] if getattr(study, "further", ()) else None
 
     def blocks(add_densities: density_file.Tell) -> Iterator[pd.DataFrame]:
-        for piece in joined(rows) if getattr(study, "together", "") else rows:
+        for piece in joined(rows) if getattr(study, "together", False) else rows:
             query = query_of(study, spec, piece, source.name, notes)
             if queries is not None:
                 queries.append(query)

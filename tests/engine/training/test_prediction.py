@@ -23,6 +23,7 @@ from scant.tables.read import read_table
 from scant.training import downloads
 from scant.training.downloads import predict_own, predict_upload
 from scant.training.prediction import predict_file
+from tests.engine.studies.mitosis.nuclei import clouds
 from tests.paths import TEMPLATES
 from tests.tiny import fixed
 
@@ -240,6 +241,17 @@ def test_patients_are_predicted_from_all_their_rows_wherever_they_stand(
     for column in ("median", "lo80", "std_model"):
         np.testing.assert_allclose(told[column], whole[column], rtol=1e-5)
     assert "time" in {c.name for c in entry("multiview").table.columns}
+
+
+def test_class_shares_are_estimated_from_the_whole_file(tmp_path: Path, small: None) -> None:
+    rows = clouds({"few": 60, "many": 240}).sort_values("label")
+    run = scant.fit("mitosis", rows, device="cpu", max_steps=3, classifier="GP", time_budget=5)
+    list(run)
+    new = rows.drop(columns="label")
+    new.to_csv(tmp_path / "x.csv", index=False)
+    predict_file(run.study, tmp_path / "x.csv", tmp_path / "out.csv")
+    told, whole = pd.read_csv(tmp_path / "out.csv"), run.study.predict(new)
+    np.testing.assert_allclose(told["p(few)"], whole["p(few)"], rtol=1e-5)
 
 
 def stored(rows: pd.DataFrame, study: str) -> bytes:

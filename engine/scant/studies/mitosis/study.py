@@ -113,6 +113,11 @@ class Study(TrainedStudy):
             "spanned by 300 rows.",
         )
 
+    @property
+    def together(self) -> bool:
+        """Whether a file is predicted as a whole: its class shares are estimated from all rows."""
+        return bool(self.settings.prior == PRIORS[3])
+
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the table with the predicted class and all class probabilities of each row.

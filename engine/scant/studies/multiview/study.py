@@ -169,9 +169,9 @@ class Study(TrainedStudy):
         return describe(self.average.ensemble, model), neurons
 
     @property
-    def together(self) -> str:
-        """Column of rows to predict together."""
-        return "patient" if self.data.observed.task == "survival" else ""
+    def together(self) -> bool:
+        """Whether a file is predicted as a whole: answers are averages over a patient's rows."""
+        return self.data.observed.task == "survival"
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:
