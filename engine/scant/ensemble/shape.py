@@ -29,6 +29,11 @@ SCALES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # factors of the standard deviatio
 UNCHANGED = SCALES.index(1.0)
 GAUSSIAN = 10.0  # rows for which the deviations count as right from the start
 RARE = 0.001  # weight below which a scale is left out
+# Prior standard deviation of the logarithm of a mixture's spread. Of RAIL's and two simulated
+# surveys' left-out rows, half chose the spread (.92 to .97) and the others gained .0006 to .009
+# nats (PIT-KS .037, .057, .042 became .032, .043, .030); of 235 to 1,000 rows of tables without
+# such a gain they lost .0002 to .0016, with a deviation of .1 up to .0036.
+SPREAD_STD = 0.05
 
 
 def log_density(prediction: P, y: Truth, bound: Bounds = None) -> Rows:
@@ -107,13 +112,17 @@ class Sharpened(Shape[CategoricalPredictive]):
 class Rescaled(Shape[MixturePredictive]):
     """Each Gaussian as a mixture of narrower and wider ones: heavier tails, a sharper middle.
 
-    Rows without a prediction by some member keep their standard deviations.
+    The whole is then contracted, because a mixture of calibrated members is too wide (Gneiting and
+    Ranjan 2013, Combining predictive distributions, section 3: spread-adjusted linear pools). Rows
+    without a prediction by some member stay as they are.
 
     Attributes:
         scales: Weights of `SCALES`.
+        spread: Factor of deviations from the mean.
     """
 
     scales: tuple[float, ...]
+    spread: float = 1.0
 
     @classmethod
     def fit(cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds) -> Rescaled:
@@ -123,23 +132,32 @@ class Rescaled(Shape[MixturePredictive]):
         ]
         prior = GAUSSIAN * np.eye(len(SCALES))[UNCHANGED]
         result = stacking.weights(np.stack(of_scale, 1), prior=prior, min_weight=RARE)
-        return cls(tuple(result.tolist()))
+        rescaled = cls(tuple(result.tolist()))
+        mixture = rescaled.combine(members, weights)
+
+        def cost(log: float) -> float:
+            contracted = mixture.contracted(np.full(len(y), np.exp(log)))
+            return float(log**2 / (2 * SPREAD_STD**2) - log_density(contracted, y, bound).sum())
+
+        log = minimize_scalar(cost, bounds=(-0.7, 0.7), method="bounded").x
+        return replace(rescaled, spread=float(np.exp(log)))
 
     def combine(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
-        answered = np.logical_and.reduce([m.answered for m in members])[:, None]
+        answered = np.logical_and.reduce([m.answered for m in members])
         used = [k for k, w in enumerate(self.scales) if w or k == UNCHANGED]
-        shares = np.where(answered, np.take(self.scales, used), np.equal(used, UNCHANGED))
+        shares = np.where(answered[:, None], np.take(self.scales, used), np.equal(used, UNCHANGED))
         # Before the mixture, so that disagreement of the members is not rescaled.
         scaled = [m.rescaled(np.take(SCALES, used), shares) for m in members]
-        return MixturePredictive.mixed(scaled, weights)
+        mixture = MixturePredictive.mixed(scaled, weights)
+        return mixture.contracted(np.where(answered, self.spread, 1.0))
 
     def meta(self) -> dict[str, Any]:
-        return {"shape": list(self.scales)}
+        return {"shape": list(self.scales), "spread": self.spread}
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Rescaled:
         none = np.eye(len(SCALES))[UNCHANGED].tolist()  # runs of before 0.2 have no scales
-        return cls(tuple(meta.get("shape", none)))
+        return cls(tuple(meta.get("shape", none)), float(meta.get("spread", 1.0)))
 
 
 @dataclass(frozen=True)

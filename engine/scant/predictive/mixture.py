@@ -162,6 +162,15 @@ class MixturePredictive(ValuePredictive):
             variances=variances,
         )
 
+    def contracted(self, factor: Rows) -> MixturePredictive:
+        """Contract each row's distribution to the mean of its components by a factor.
+
+        Each source keeps its share of the variance.
+        """
+        mean, factor = self.location[:, None], factor[:, None]
+        means = mean + factor * (self.means - mean)
+        return replace(self, means=means, variances=factor**2 * self.variances)
+
     @property
     def answered(self) -> Bool[ndarray, " n"]:
         return np.asarray(self.weights.any(1))
