@@ -15,8 +15,8 @@ import torch
 from PIL import Image
 
 from scant.errors import BadInput
-from scant.studies.auto import AUTO
 from scant.studies.clamp import simulate
+from scant.studies.clamp.capacity import DEEP
 from scant.studies.clamp.published import SETTINGS
 from scant.studies.clamp.report import LIKE, SCORES, area, compare
 from scant.studies.clamp.settings import CNN, COMPARED, FIXED, ClampSettings
@@ -42,7 +42,7 @@ SOURCES = {
     "trenches": "invented pictures, stand-in for those of the publication",
     "screws": "photographs of a board, stand-in for those of the publication",
 }
-DEEP = {"feature_extractor": JOINED, "n_components": AUTO}
+NETWORK = {"feature_extractor": JOINED, "n_components": DEEP}
 GAIN = "mean gain of F1"  # area between the curves over the range of labels
 
 
@@ -90,7 +90,7 @@ def experiments(
         name, values = f"trenches, 1 : {others}", {"imbalance": float(others), **less}
         yield name, trenches, values
         if automatic() == JOINED:
-            yield f"{name}, {JOINED}", trenches, {**values, **DEEP}
+            yield f"{name}, {JOINED}", trenches, {**values, **NETWORK}
     if folder is not None:
         less = (
             {"start": 10, "budget": 60} if quick else {"start": 10, "budget": 130, "batch_size": 5}
