@@ -23,7 +23,7 @@ from scant.models.laplace.classifier import LaplaceGPC
 from scant.models.laplace.links import probability
 
 HALVINGS = 30  # bisection steps for f of one row
-# The best of about 70 rules on 18 sessions of trenches (1 : 20, 1 : 4), mitoses (1 : 20) and screws.
+# The best of about 70 rules on 18 sessions of trenches (1 : 20, 1 : 4), mitoses (1 : 20), screws.
 # On 73 other sessions (ten pools of photographs, cells, characters, digits, texts and signals; 190
 # to 430 labels) 47 stopped, after 72 % of the labels on average, with an F1 lower by 0.001 than at
 # the end; 8 of them lost more than 0.02, none more than 0.05.

@@ -75,10 +75,12 @@ def test_sessions_are_repeated_with_the_features_of_a_network_that_is_installed(
     features = {}
     for installed in (HANDMADE, JOINED):
         monkeypatch.setattr(tables, "automatic", partial(str, installed))
-        features[installed] = [
-            ClampSettings.parse(FIXED | values).feature_extractor
+        settings = [
+            ClampSettings.parse(FIXED | values)
             for _, _, values in tables.experiments(quick=False, folder=None)
         ]
+        features[installed] = [s.feature_extractor for s in settings]
+        assert all(isinstance(s.n_components, int) for s in settings)  # none is left to choose
     assert features == {
         HANDMADE: [HANDMADE] * 3,
         JOINED: [HANDMADE, HANDMADE, JOINED, HANDMADE, JOINED],
