@@ -152,8 +152,8 @@ class LabelingSession:
             self._skips.append(int(row))
             self._acts.append(("skip", int(row)))
             self.widget.undoable = True
-            said = tr("Skipped {patch}.", patch=self.pool.name(int(row)))
-            self.widget.answer(turn, said=said, gone=int(row), next=True)
+            skipped = tr("Skipped {patch}.", patch=self.pool.name(int(row)))
+            self.widget.answer(turn, said=skipped, gone=int(row), next=True)
             self._refit()
         elif act in ("again", "decide"):
             deciding = act == "decide" and int(row) in self.labels.disputes

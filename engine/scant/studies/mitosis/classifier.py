@@ -68,14 +68,14 @@ class Classifier:
         return p if self.shift is None else weighted(p, self.shift)
 
     def shifted(
-        self, p: Chances, prior: Float[np.ndarray, " c"], kept: float = 0.0
+        self, p: Chances, prior: Float[np.ndarray, " c"], threshold_rows: float = 0.0
     ) -> tuple[Classifier, Chances]:
         """Adapt the classifier to the class shares that are likeliest for rows without labels.
 
         Args:
             p: Class probabilities of the rows by this classifier.
             prior: Class prior before any shift.
-            kept: Number of rows that the present threshold counts as.
+            threshold_rows: Number of rows that the present threshold counts as.
 
         Returns:
             The adapted classifier, and its probabilities of the rows.
@@ -86,7 +86,7 @@ class Classifier:
         adapted, threshold = weighted(p, ratio), self.threshold
         if not np.isnan(threshold):
             best = best_expected_threshold(adapted[:, 0])
-            threshold = (kept * threshold + len(p) * best) / (kept + len(p))
+            threshold = (threshold_rows * threshold + len(p) * best) / (threshold_rows + len(p))
         return replace(self, shift=shift * ratio, threshold=threshold), adapted
 
     def decide(self, p: Chances) -> np.ndarray:

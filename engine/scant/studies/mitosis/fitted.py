@@ -71,14 +71,15 @@ class FittedMitosis:
     ) -> tuple[Float[np.ndarray, "n c"], Int[np.ndarray, " n"]]:
         """Class probabilities of rows to predict, and decisions.
 
-        They assume the class shares that are likeliest for these rows, if the setting `prior` says
-        so. With few rows the shares and the threshold stay close to those of the fit.
+        With the setting `prior` "as held-out rows look", they assume the class shares that are
+        likeliest for these rows. With few rows the shares and the threshold stay close to those of
+        the fit.
         """
-        p, chances, data = self.probabilities(inputs), self.chances, self.data
-        assert chances is not None
+        p, fitted, data = self.probabilities(inputs), self.chances, self.data
+        assert fitted is not None
         if data.settings.prior == PRIORS[3]:
-            chances, p = chances.shifted(p, data.prior(data.split.learnt), BEFORE)
-        return p, chances.decide(p)
+            fitted, p = fitted.shifted(p, data.prior(data.split.learnt), BEFORE)
+        return p, fitted.decide(p)
 
     def generate(self, label: int, count: int, seed: int) -> np.ndarray:
         """Generate new rows of a class, as images if the table has images."""

@@ -123,8 +123,9 @@ class Study(TrainedStudy):
         """Return the table with the predicted class and all class probabilities of each row.
 
         The class is called `label`, or `predicted` if the table has labels. Images are resized to
-        the model's size. Class shares are those that are likeliest for the table's rows, if the
-        setting `prior` says so; the threshold of the rare class then maximizes the expected F1.
+        the model's size. With the setting `prior` "as held-out rows look", class shares are those
+        that are likeliest for the table's rows, and the threshold of the rare class maximizes the
+        expected F1.
 
         Raises:
             BadInput: A column is absent, or the images are of another shape.
