@@ -45,7 +45,6 @@ from scant.studies.redshift.members import (
     MARGINAL_GP_MAX_ROWS,
     MEMBERS,
     NEAREST,
-    QUICKEST,
     TRIVIAL,
     Model,
     fit_members,
@@ -103,7 +102,6 @@ class GPzEnsemble:
         T: Float[Tensor, "q d"],
         deadline: Deadline = NEVER,
         quick: bool = False,
-        earlier: GPzEnsemble | None = None,
     ) -> GPzEnsemble:
         """Weigh GPz and other members by the left-out rows of each fold.
 
@@ -114,8 +112,6 @@ class GPzEnsemble:
             T: Matrix from the inputs x to these coordinates.
             deadline: Deadline of the fit; part of the time is for the first fold's members.
             quick: Whether to omit members that take long and to shorten the search.
-            earlier: Ensemble of most of these rows. Its members are the only ones besides the
-                quickest, and keep their hyperparameters, unless rows are few.
         """
         rows = folds[0].rows
         low, high = float(rows.y.min()), float(rows.y.max())
@@ -123,10 +119,6 @@ class GPzEnsemble:
         low, high = low - margin, high + margin
         members = [m for m in MEMBERS.values() if m.supports(len(rows.y), quick)]
         theta: Mapping[str, Any] = {}
-        # Hyperparameters of many rows hardly depend on any one row.
-        if earlier is not None and earlier.average and len(rows.y) > SEARCH_ROWS:
-            theta = _hyperparameters(earlier.beside)
-            members = [m for m in members if m.name in theta or m.shape in QUICKEST]
         search_deadline, scored = deadline.share(MEMBERS_SHARE), slice(MAX_LEFT_OUT)
         predictions, targets = list[dict[str, MixturePredictive]](), list[np.ndarray]()
         work = deadline.units(zip(folds, models, left_out), "folds of the average", minimum=1)
@@ -135,8 +127,8 @@ class GPzEnsemble:
                 fold, fold.train, [model], members, theta, quick, search_deadline
             )
             members, search_deadline = [m for m in members if m.name in fold_members], NEVER
-            if len(fold.train.y) > SEARCH_ROWS:
-                theta = _hyperparameters(fold_members)
+            if len(fold.train.y) > SEARCH_ROWS:  # hyperparameters hardly depend on any one row
+                theta = {n: getattr(m, "theta", None) for n, m in fold_members.items()}
             gpz = replace(moments, mean=moments.mean.clamp(low, high)).predictive().rows(scored)
             x = fold.asked[scored].cpu().numpy()
             others = {m.name: m.predict(fold_members[m.name], x, gpz, low, high) for m in members}
@@ -303,11 +295,6 @@ def _gpz(state: Tensors, settings: Any) -> GPz:
         setattr(model, name, torch.empty_like(state[name]))
     model.load_state_dict(state)
     return model
-
-
-def _hyperparameters(members: Mapping[str, Model]) -> dict[str, Any]:
-    """Hyperparameters of members by name; None of those that have none."""
-    return {name: getattr(model, "theta", None) for name, model in members.items()}
 
 
 def _part_weights(nearest: MixturePredictive, y: Float[np.ndarray, " n"]) -> tuple[float, ...]:

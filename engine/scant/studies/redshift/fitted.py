@@ -81,7 +81,6 @@ class FittedGPz:
         left_out: Sequence[GPzPrediction],
         T: Float[Tensor, "q d"],
         deadline: Deadline,
-        earlier: FittedGPz | None = None,
     ) -> FittedGPz:
         """Complete trained models by other members, densities and models of gaps.
 
@@ -91,17 +90,13 @@ class FittedGPz:
             left_out: Predictions of each fold's left-out rows.
             T: Matrix from the inputs x to the coordinates of their rows.
             deadline: Deadline of the fit.
-            earlier: Fit to most of the learned rows, whose hyperparameters are taken over.
         """
         s, features, device = data.settings, data.features, T.device
         models = [fold.model for fold in folds]
         x = features.inputs(data.learn).to(device)
         if stacks(s) and len(folds[0].unseen.y):
             ensemble_deadline = deadline.leaving(data.gap_reserve)
-            before = None if earlier is None else earlier.ensemble
-            ensemble = GPzEnsemble.fit(
-                folds, models, left_out, T, ensemble_deadline, earlier=before
-            )
+            ensemble = GPzEnsemble.fit(folds, models, left_out, T, ensemble_deadline)
         else:
             ensemble = GPzEnsemble([in_coordinates(model, T) for model in models])
         density_rows = x

@@ -147,8 +147,7 @@ class Study(TrainedStudy):
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         data, train = self.data, self._from_growth if self.grows else self._from_restarts
         folds, unseen = train(restarts)
-        earlier = self.earlier and self.earlier._fitted  # of a fit on everything
-        self._fitted = FittedGPz.fit(data, folds, unseen, self.T, self.deadline, earlier)
+        self._fitted = FittedGPz.fit(data, folds, unseen, self.T, self.deadline)
         self.held_scores = self._fitted.score(data.held)
         if isinstance(self.search, Growth):
             tried = self.search.history()
