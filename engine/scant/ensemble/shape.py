@@ -113,16 +113,17 @@ class Rescaled(Shape[MixturePredictive]):
     """Each Gaussian as a mixture of narrower and wider ones: heavier tails, a sharper middle.
 
     The whole is then contracted, because a mixture of calibrated members is too wide (Gneiting and
-    Ranjan 2013, Combining predictive distributions, section 3: spread-adjusted linear pools). Rows
+    Ranjan 2013, Combining predictive distributions). Their spread-adjusted pool narrows each member
+    about its own median; here the means, which disagree, move to the mixture's mean as well. Rows
     without a prediction by some member stay as they are.
 
     Attributes:
         scales: Weights of `SCALES`.
-        spread: Factor of deviations from the mean.
+        spread_factor: Factor of deviations from the mean.
     """
 
     scales: tuple[float, ...]
-    spread: float = 1.0
+    spread_factor: float = 1.0
 
     @classmethod
     def fit(cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds) -> Rescaled:
@@ -140,7 +141,7 @@ class Rescaled(Shape[MixturePredictive]):
             return float(log**2 / (2 * SPREAD_STD**2) - log_density(contracted, y, bound).sum())
 
         log = minimize_scalar(cost, bounds=(-0.7, 0.7), method="bounded").x
-        return replace(rescaled, spread=float(np.exp(log)))
+        return replace(rescaled, spread_factor=float(np.exp(log)))
 
     def combine(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
         answered = np.logical_and.reduce([m.answered for m in members])
@@ -149,15 +150,17 @@ class Rescaled(Shape[MixturePredictive]):
         # Before the mixture, so that disagreement of the members is not rescaled.
         scaled = [m.rescaled(np.take(SCALES, used), shares) for m in members]
         mixture = MixturePredictive.mixed(scaled, weights)
-        return mixture.contracted(np.where(answered, self.spread, 1.0))
+        if self.spread_factor == 1.0:
+            return mixture
+        return mixture.contracted(np.where(answered, self.spread_factor, 1.0))
 
     def meta(self) -> dict[str, Any]:
-        return {"shape": list(self.scales), "spread": self.spread}
+        return {"shape": list(self.scales), "spread_factor": self.spread_factor}
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Rescaled:
         none = np.eye(len(SCALES))[UNCHANGED].tolist()  # runs of before 0.2 have no scales
-        return cls(tuple(meta.get("shape", none)), float(meta.get("spread", 1.0)))
+        return cls(tuple(meta.get("shape", none)), float(meta.get("spread_factor", 1.0)))
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class Study(FittedStudy, Protocol):
       no training table.
     - `predict(table)` keeps the table's rows, order and columns as they are, in front, and adds
       the columns that the catalog names (`Entry.predicted`). A study whose rows depend on each
-      other names in `together` the column that says on which.
+      other sets `together`: its files are read and predicted as a whole.
     - `explore(question, …)` answers the catalog's questions from the fitted model, no retraining.
     - `limits()` names the methods that predict, then limits of these (`events.Report.limits`).
     """

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ def predict_file(
 ) -> PredictedFile:
     """Predict a file of any length in blocks of rows and write the result to another file.
 
-    The output file is replaced only after success.
+    A file is one block if the study's rows depend on each other (`together`). The output file is
+    replaced only after success.
 
     Args:
         study: Fitted or restored study.
@@ -88,7 +90,8 @@ def predict_file(
     queries: list[pd.DataFrame] | None = [] if getattr(study, "further", ()) else None
 
     def blocks(add_densities: density_file.Tell) -> Iterator[pd.DataFrame]:
-        for piece in joined(rows) if getattr(study, "together", False) else rows:
+        whole = getattr(study, "together", False)
+        for piece in joined(rows, partial(progress, 0.0)) if whole else rows:
             query = query_of(study, spec, piece, source.name, notes)
             if queries is not None:
                 queries.append(query)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +108,17 @@ def opened(
     return Style(), iter([Piece.of(frame, table.notes)])
 
 
-def joined(rows: Iterator[Piece]) -> Iterator[Piece]:
-    """Join all blocks, for a study with dependent rows."""
-    blocks = list(rows)
-    cells = {}
+def joined(rows: Iterator[Piece], read: Callable[[int], None]) -> Iterator[Piece]:
+    """Join all blocks, for a study with dependent rows.
+
+    Args:
+        rows: Blocks of a file.
+        read: Called with the number of rows so far; it may refuse more.
+    """
+    blocks, cells = list[Piece](), {}
+    for piece in rows:
+        blocks.append(piece)
+        read(sum(len(block.frame) for block in blocks))
     for name in blocks[0].cells:
         parts = [piece.cells[name] for piece in blocks]
         texts = [part.text for part in parts if part.text is not None]

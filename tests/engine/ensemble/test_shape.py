@@ -38,15 +38,16 @@ def test_a_pool_of_calibrated_members_is_contracted() -> None:
     shape = Rescaled.fit(halves[0], weights, y[:2000], None, None)
     plain = MixturePredictive.mixed(halves[1], weights)
     told, unseen = shape.combine(halves[1], weights), y[2000:]
-    assert shape.spread < 0.9
+    assert shape.spread_factor < 0.9
     assert told.log_prob(unseen).mean() > plain.log_prob(unseen).mean() + 0.01
     assert told.location == pytest.approx(plain.location)
     assert Rescaled.from_meta(shape.meta()) == shape
+    assert Rescaled.from_meta({"shape": list(shape.scales)}).spread_factor == 1.0  # of before
 
 
 def test_rows_without_a_member_keep_their_width() -> None:
     told = MixturePredictive.gaussian(np.zeros(2), np.ones(2))
     partly = told.answering(np.array([True, False]))
-    shape = Rescaled(tuple(np.equal(SCALES, 1.0) * 1.0), spread=0.5)
+    shape = Rescaled(tuple(np.equal(SCALES, 1.0) * 1.0), spread_factor=0.5)
     variance = shape.combine([told, partly], np.array([0.5, 0.5])).variance
     assert variance == pytest.approx([0.25, 1.0])

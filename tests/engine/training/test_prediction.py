@@ -243,7 +243,9 @@ def test_patients_are_predicted_from_all_their_rows_wherever_they_stand(
     assert "time" in {c.name for c in entry("multiview").table.columns}
 
 
-def test_class_shares_are_estimated_from_the_whole_file(tmp_path: Path, small: None) -> None:
+def test_class_shares_are_estimated_from_the_whole_file(
+    tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = clouds({"few": 60, "many": 240}).sort_values("label")
     run = scant.fit("mitosis", rows, device="cpu", max_steps=3, classifier="GP", time_budget=5)
     list(run)
@@ -252,6 +254,10 @@ def test_class_shares_are_estimated_from_the_whole_file(tmp_path: Path, small: N
     predict_file(run.study, tmp_path / "x.csv", tmp_path / "out.csv")
     told, whole = pd.read_csv(tmp_path / "out.csv"), run.study.predict(new)
     np.testing.assert_allclose(told["p(few)"], whole["p(few)"], rtol=1e-5)
+    assert any("likeliest for its rows" in limit for limit in run.study.limits())
+    monkeypatch.setattr(downloads, "UPLOADED_ROWS", 50)
+    with pytest.raises(BadInput, match="over 50 rows"):
+        predict_upload(run.study, "x.csv", new.to_csv(index=False).encode())
 
 
 def stored(rows: pd.DataFrame, study: str) -> bytes:

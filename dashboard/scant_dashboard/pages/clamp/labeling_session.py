@@ -233,6 +233,7 @@ class LabelingSession:
 
     def _back(self, turn: int, row: int, message: str, deciding: bool = False) -> None:
         """Show a patch again, and send it in case the browser has dropped it."""
+        self._name([row])
         done = partial(self.widget.answer, turn, said=message, back=row, deciding=deciding)
         self.patches.send([row], done, again=True)
 
@@ -240,9 +241,15 @@ class LabelingSession:
 
     def poll(self, first: bool = False) -> None:
         """Read the labels in the store, to which another window may have added."""
-        run = self.run
-        if run is None:
+        run, pool = self.run, self.pool
+        if run is None or pool is None:
             return
+
+        def stored() -> list[Label]:
+            labels: list[Label] = self._page.service.store.labels(run.id)
+            for label in labels:
+                pool.name(label.item)  # here, because the first may read the table
+            return labels
 
         def read(given: list[Label]) -> None:
             # Repeat a query that failed because no worker was free.
@@ -250,7 +257,7 @@ class LabelingSession:
                 self._take(given)
                 self._labels_changed(run)
 
-        self._page.background(asyncio.to_thread(self._page.service.store.labels, run.id), read)
+        self._page.background(asyncio.to_thread(stored), read)
 
     def _labels_changed(self, run: RunState) -> None:
         """Update the page and the model after the labels have changed."""
@@ -319,4 +326,11 @@ class LabelingSession:
 
 
 def _empty_state() -> dict[str, Any]:
-    return {**lists(SessionLabels()), "cards": [], "queue": [], "open": False, "idle": ""}
+    return {
+        **lists(SessionLabels()),
+        "names": {},
+        "cards": [],
+        "queue": [],
+        "open": False,
+        "idle": "",
+    }

@@ -82,8 +82,14 @@ class PoolFiles:
         return self._places
 
     def name(self, row: int) -> str:
-        """Return what sentences call a row or placed patch."""
-        if row < len(self._arrays["pool_p"]) or row not in self.places.placed:
+        """Return what sentences call a row or placed patch.
+
+        The first placed patch reads the table, which blocks. Without it patches have numbers.
+        """
+        try:
+            if row < len(self._arrays["pool_p"]) or row not in self.places.placed:
+                return tr("row {row}", row=row)
+        except (BadInput, NotFound):
             return tr("row {row}", row=row)
         left, top, width, height = map(int, self.places.placed.box(row))
         center = {"x": left + width // 2, "y": top + height // 2}

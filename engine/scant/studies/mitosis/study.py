@@ -102,13 +102,13 @@ class Study(TrainedStudy):
         """Return the methods that predict, and their limits (`scant.events.Report.limits`)."""
         model, mixture = MODELS[self.settings.model], self.present.chances
         if mixture is None or mixture.gp is None:
-            return (sentence({model: 1.0}),)
+            return (sentence({model: 1.0}), *(ADAPTED,) * self.together)
         searched = "classifier" in self.metadata.get(CHOSEN, {})
         by = LEFT_OUT if searched else "the setting 'classifier'"
         return (
             sentence({"the GP classifier": 1 - mixture.share, model: mixture.share}, by),
             f"Latent positions and generated rows come from {model} alone.",
-            *(ADAPTED,) * (self.settings.prior == PRIORS[3]),
+            *(ADAPTED,) * self.together,
             "The posterior of the GP classifier is approximated at its mode, and its functions are "
             "spanned by 300 rows.",
         )
@@ -123,8 +123,9 @@ class Study(TrainedStudy):
         """Return the table with the predicted class and all class probabilities of each row.
 
         The class is called `label`, or `predicted` if the table has labels. Images are resized to
-        the model's size. With the setting `prior` "as held-out rows look", class shares are those
-        that are likeliest for the table's rows, and the threshold of the rare class maximizes the
+        the model's size. The threshold of the rare class is that of the fit. With the setting
+        `prior` "as held-out rows look", class shares are those that are likeliest for the table's
+        rows, and the more rows there are, the closer the threshold is to the one of the best
         expected F1.
 
         Raises:

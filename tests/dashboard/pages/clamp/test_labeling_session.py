@@ -293,6 +293,21 @@ def test_a_patch_is_placed_by_a_click_and_its_image_is_sent_once(
     assert press("undo")["back"] == 0
     assert press("undo")["back"] == new
     assert press.session.labels.standing == {}
+    press.session.close()
+    assert press.session.widget.names == {}  # another run's numbers are other patches
+
+
+def test_a_placed_patch_of_a_deleted_table_has_a_number(
+    placing: Press, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = placing.session.pool
+    assert pool is not None
+
+    def deleted(_: object) -> None:
+        raise NotFound("The table was deleted.")
+
+    monkeypatch.setattr(type(pool), "places", property(deleted))
+    assert pool.name(N + 15) == f"row {N + 15}"
 
 
 def test_placed_patches_of_a_deleted_table_are_not_learned_from(

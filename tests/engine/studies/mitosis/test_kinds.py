@@ -196,6 +196,18 @@ def test_a_classifier_is_adapted_to_rows_to_predict_and_little_by_few() -> None:
     assert few.threshold == pytest.approx(0.5, abs=0.01)
 
 
+def test_classes_without_a_threshold_are_adapted_by_their_shares() -> None:
+    share = np.array([0.2, 0.3, 0.5])
+    latent = CalibratedClassifier(np.eye(3), np.zeros(3), share)
+    p = np.eye(3)[np.random.default_rng(0).choice(3, 4000, p=[0.6, 0.3, 0.1])]
+    p = 0.9 * p + 0.1 * share
+    adapted, new = Classifier.of_latent(latent).shifted(p, share, BEFORE)
+    assert np.isnan(adapted.threshold)
+    assert adapted.shift[0] > 1.5 > 0.8 > adapted.shift[2]
+    assert new.sum(1) == pytest.approx(1.0)
+    assert (adapted.decide(new) == new.argmax(1)).all()
+
+
 def latent_decisions(p: np.ndarray) -> np.ndarray:
     """Decisions by the threshold 0.5."""
     return np.where(p[:, 0] >= 0.5, 0, 1)
