@@ -15,7 +15,8 @@ pytestmark = pytest.mark.browser_context_args(bypass_csp=True)
 DESK = """async (script) => {
   const heard = {}
   const model = {cards: [], queue: [], history: [], unsure: [], disputes: [], agreement: '',
-    progress: {}, classes: ['no', 'yes'], open: true, undoable: false, idle: 'wait', session: 0,
+    names: {}, progress: {}, classes: ['no', 'yes'], open: true, undoable: false, idle: 'wait',
+    session: 0,
     send_msg: () => {},
     on: (names, act) => { for (const name of [names].flat()) (heard[name] ??= []).push(act) }}
   window.tell = (name, value) => {
