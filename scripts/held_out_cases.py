@@ -1,25 +1,22 @@
 """The data of `scripts/held_out.py`: rows held back by a seed, their scores, and baselines.
 
 Scores are of a frame of predictions, whose columns are those of `scant fit --predict`: `mean`,
-`std_y`, `lo95` and `hi95` (of a new observation), `label` and `p(class)`, and the mixtures that
-`--densities columns` adds. Baselines learn from the same rows by scikit-learn.
+`std_y`, `lo95` and `hi95` (of a new observation), `label` and `p(class)`. Baselines learn from the
+same rows by scikit-learn. Redshifts have a file of their own (`held_out_redshifts.py`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import h5py
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
 from scipy.stats import norm
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import LogisticRegression
@@ -32,6 +29,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.paths import REAL_DATA
 
+BASELINE = "baseline"  # of a case that has only one
 Scores = dict[str, float]
 
 
@@ -43,8 +41,8 @@ class Held(NamedTuple):
         train: Table to learn from.
         test: Rows to predict, without their target.
         scores: Scores of a frame of predictions, in the order of `test`.
-        baseline: Makes the baseline's predictions, with columns named as ours; or options with
-            which the study itself is the baseline.
+        baselines: By name, each makes its predictions, with columns named as ours; or options
+            with which the study itself is the baseline.
         options: Further options of `scant fit`.
     """
 
@@ -52,7 +50,7 @@ class Held(NamedTuple):
     train: pd.DataFrame
     test: pd.DataFrame
     scores: Callable[[pd.DataFrame], Scores]
-    baseline: Callable[[], pd.DataFrame] | tuple[str, ...]
+    baselines: Mapping[str, Callable[[], pd.DataFrame] | tuple[str, ...]]
     options: tuple[str, ...] = ()
 
 
@@ -98,7 +96,7 @@ def births(side: int, seed: int) -> Held:
         return pd.DataFrame({of: rows[f"{of}_lo"] + rows[f"{of}_hi"] for of in ("year", "age")})
 
     rival = partial(gp, centroids(train), train["y"], centroids(test))
-    return Held("aggregation", train, test, scores, rival)
+    return Held("aggregation", train, test, scores, {BASELINE: rival})
 
 
 def replicas(table: pd.DataFrame, seed: int) -> Held:
@@ -127,7 +125,7 @@ def replicas(table: pd.DataFrame, seed: int) -> Held:
         ]
         return pd.concat(each).loc[test.index]
 
-    return Held("genes", train, test, scores, rival)
+    return Held("genes", train, test, scores, {BASELINE: rival})
 
 
 def genes(seed: int) -> Held:
@@ -139,7 +137,7 @@ def genes(seed: int) -> Held:
 
 def curves(draw: Callable[[int], pd.DataFrame], seed: int) -> Held:
     """A draw of the study's simulator; the baseline is DHGP, a model of the same study."""
-    return replicas(draw(seed), seed)._replace(baseline=("--set", "model=dhgp"))
+    return replicas(draw(seed), seed)._replace(baselines={BASELINE: ("--set", "model=dhgp")})
 
 
 def alphabets(seed: int) -> Held:
@@ -167,71 +165,7 @@ def alphabets(seed: int) -> Held:
             label[new] = nearest.predict(test.loc[new].iloc[:, 1:])
         return label.to_frame("label")
 
-    return Held("omniglot", train, test, scores, rival)
-
-
-def redshifts(
-    train: pd.DataFrame, test: pd.DataFrame, target: str, learned: pd.DataFrame | None = None
-) -> Held:
-    """Redshifts; the baseline is a forest, which may learn from another table, `learned`."""
-    z = test[target].to_numpy()
-    new, rows = test.drop(columns=target), train if learned is None else learned
-
-    def scores(prediction: pd.DataFrame) -> Scores:
-        error = prediction["mean"].to_numpy() - z
-        low, high = np.quantile(error / (1 + z), [0.25, 0.75])
-        result = {"RMSE": float(np.sqrt(np.mean(error**2))), "σ_IQR": float(high - low) / 1.349}
-        if "weight_1" in prediction:
-            parts = ("weight", "mean", "std")
-            weight, mean, std = (
-                prediction.filter(regex=f"^{part}_\\d+$").fillna(part == "std").to_numpy(float)
-                for part in parts
-            )
-            density = logsumexp(norm.logpdf(z[:, None], mean, std), axis=1, b=weight)
-            result["log-likelihood"] = float(density.mean())
-        return result
-
-    def rival() -> pd.DataFrame:
-        forest = RandomForestRegressor(200, min_samples_leaf=3, max_features=0.5, random_state=0)
-        forest.fit(rows.drop(columns=target), rows[target])
-        return pd.DataFrame({"mean": forest.predict(new)})
-
-    options = ("--set", f"target={target}", "--densities", "columns")
-    return Held("redshift", train, new, scores, rival, options)
-
-
-def sdss(incomplete: bool, seed: int) -> Held:
-    """SDSS galaxies, 8,000 to learn from and 4,000 to predict.
-
-    Args:
-        incomplete: Whether two bands of each galaxy, drawn at random, are missing in the rows to
-            predict. The forest has then learned from as many incomplete rows as whole ones.
-        seed: Seed of the draw of rows and bands.
-    """
-    read = pd.read_parquet(REAL_DATA / "photoz_sdss" / "galaxies.parquet")
-    table = read.drop(columns=["id", "sample"]).sample(12_000, random_state=seed)
-    train, test = (rows.reset_index(drop=True) for rows in (table[:8000], table[8000:]))
-    if not incomplete:
-        return redshifts(train, test, "z_spec")
-    rng = np.random.default_rng(seed)
-
-    def without_two(rows: pd.DataFrame) -> pd.DataFrame:
-        result = rows.copy()
-        for band, missing in zip("ugriz", rng.random((len(rows), 5)).argsort(axis=1).T < 2):
-            result.loc[missing, [band, f"err_{band}"]] = np.nan
-        return result
-
-    test = without_two(test)
-    return redshifts(train, test, "z_spec", pd.concat([train, without_two(train)]))
-
-
-def rail(seed: int) -> Held:
-    """RAIL's training file, one half of it to learn from; magnitude 99 is a non-detection."""
-    with h5py.File(REAL_DATA / "photoz_rail" / "test_dc2_training_9816.hdf5") as file:
-        table = pd.DataFrame({name: column[:] for name, column in file["photometry"].items()})
-    table = table.drop(columns="id").sample(frac=1, random_state=seed).reset_index(drop=True)
-    half = len(table) // 2
-    return redshifts(table[:half], table[half:].reset_index(drop=True), "redshift")
+    return Held("omniglot", train, test, scores, {BASELINE: rival})
 
 
 def mitosis(rare: int, frequent: int, seed: int) -> Held:
@@ -275,4 +209,4 @@ def mitosis(rare: int, frequent: int, seed: int) -> Held:
         label = np.where(tuned.predict(test), "mitosis", "other")
         return pd.DataFrame({"label": label, "p(mitosis)": tuned.predict_proba(test)[:, 1]})
 
-    return Held("mitosis", train, test, scores, rival)
+    return Held("mitosis", train, test, scores, {BASELINE: rival})

@@ -13,10 +13,11 @@ Example:
 """
 
 from scant.ensemble.ensemble import LEFT_OUT, Ensemble, describe, sentence
-from scant.ensemble.shape import Rescaled, Shape, Sharpened, Widened
+from scant.ensemble.shape import Contracted, Rescaled, Shape, Sharpened, Widened
 
 __all__ = [
     "LEFT_OUT",
+    "Contracted",
     "Ensemble",
     "Rescaled",
     "Shape",

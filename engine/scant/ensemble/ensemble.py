@@ -4,14 +4,15 @@
 
 The weights maximize the density of rows that no method was trained on (Yao, Vehtari, Simpson and
 Gelman 2018, Using stacking to average Bayesian predictive distributions), with a prior in rows. The
-same rows correct the shape of the mixture (`scant.ensemble.shape`). A row that a method does not
+same rows correct the shape of each method's distributions and of the mixture
+(`scant.ensemble.shape`). A row that a method does not
 answer (`Predictive.answered`) is left to the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
 import numpy as np
@@ -30,10 +31,12 @@ class Ensemble(Generic[P]):
     Attributes:
         weights: Weight of each method, in the order in which tables list them; zero if dropped.
         shape: Correction of the mixture.
+        of_members: Corrections of methods before they are mixed; others are mixed as they are.
     """
 
     weights: Mapping[str, float]
     shape: Shape[P]
+    of_members: Mapping[str, Shape[P]] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -42,6 +45,7 @@ class Ensemble(Generic[P]):
         y: Truth,
         shape: type[Shape[P]] = Shape,
         *,
+        of_members: type[Shape[P]] | None = None,
         x: Float[np.ndarray, "n d"] | None = None,
         bound: Bool[np.ndarray, " n"] | None = None,
         trivial: str | None = None,
@@ -53,16 +57,24 @@ class Ensemble(Generic[P]):
             left_out: Predictions of the same rows by each method.
             y: Values or classes of the rows.
             shape: How the mixture is corrected.
+            of_members: How each method is corrected beforehand; None: not at all.
             x: Standardized inputs of the rows, for shapes that depend on them.
             bound: Rows whose value is only known to be above y; None: there are none.
             trivial: Method that ignores the inputs (see `stacking.weights`).
             prior: Prior count of each method, in rows; a number or one per method.
         """
-        names = list(left_out)
+        names, corrections = list(left_out), dict[str, Shape[P]]()
+        if of_members is not None:
+            one = np.ones(1)
+            corrections = {n: of_members.fit([p], one, y, x, bound) for n, p in left_out.items()}
+            left_out = {n: corrections[n].combine([p], one, x) for n, p in left_out.items()}
         density = np.stack([log_density(each, y, bound) for each in left_out.values()], 1)
         at = None if trivial is None else names.index(trivial)
         result = stacking.weights(density, at, prior)
-        return cls.fit_shape(dict(zip(names, result.tolist())), left_out, y, shape, x, bound)
+        mixed = cls.fit_shape(dict(zip(names, result.tolist())), left_out, y, shape, x, bound)
+        return replace(
+            mixed, of_members={name: corrections[name] for name in mixed.used if corrections}
+        )
 
     @classmethod
     def fit_shape(
@@ -102,22 +114,36 @@ class Ensemble(Generic[P]):
             fallback: Predictions of the rows that none of these answers; None: there are none.
         """
         weights = np.array([self.weights[name] for name in self.used])
-        mixed = self.shape.combine([predictions[name] for name in self.used], weights, x)
+        mixed = self.shape.combine(
+            [self._corrected(n, predictions[n], x) for n in self.used], weights, x
+        )
         if fallback is None or mixed.answered.all():
             return mixed
         rows, rest = (np.flatnonzero(at) for at in (mixed.answered, ~mixed.answered))
         return type(mixed).gathered([(rows, mixed.rows(rows)), (rest, fallback.rows(rest))])
 
+    def _corrected(self, name: str, prediction: P, x: Float[np.ndarray, "n d"] | None) -> P:
+        shape = self.of_members.get(name)
+        return prediction if shape is None else shape.combine([prediction], np.ones(1), x)
+
     def meta(self) -> dict[str, Any]:
         """JSON-ready arguments of `from_meta`."""
-        return {"weights": list(self.weights.values()), **self.shape.meta()}
+        members = {name: shape.meta() for name, shape in self.of_members.items()}
+        meta = {"weights": list(self.weights.values()), **self.shape.meta()}
+        return {**meta, "of_members": members} if members else meta
 
     @classmethod
     def from_meta(
-        cls, meta: Mapping[str, Any], names: Sequence[str], shape: type[Shape[P]] = Shape
+        cls,
+        meta: Mapping[str, Any],
+        names: Sequence[str],
+        shape: type[Shape[P]] = Shape,
+        of_members: type[Shape[P]] = Shape,
     ) -> Ensemble[P]:
         """The inverse of `meta`, for methods of these names."""
-        return cls(dict(zip(names, map(float, meta["weights"]))), shape.from_meta(meta))
+        stored = meta.get("of_members", {})
+        members = {name: of_members.from_meta(of) for name, of in stored.items()}
+        return cls(dict(zip(names, map(float, meta["weights"]))), shape.from_meta(meta), members)
 
 
 def describe(ensemble: Ensemble[Any] | None, own: str, of: str = "Predictions") -> str:

@@ -29,11 +29,11 @@ SCALES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # factors of the standard deviatio
 UNCHANGED = SCALES.index(1.0)
 GAUSSIAN = 10.0  # rows for which the deviations count as right from the start
 RARE = 0.001  # weight below which a scale is left out
-# Prior standard deviation of the logarithm of a mixture's spread. Half of the left-out rows chose
-# the factor (.91 to .98), the others judged it: PIT-KS of galaxies (RAIL, DC2, SDSS) .052, .042 and
-# .030 became .037, .030 and .025, the log density rose by .009, .006 and .0005 nats. On 235 to
-# 1,000 rows of diabetes and Friedman's function it fell by .0002 to .0016, with 0.1 by up to .0036.
-SPREAD_STD = 0.05
+# Prior standard deviation of the constant and of the slope of a contraction's log factor. On 235 to
+# 1,000 rows of diabetes and Friedman's function a prior of 0.1 cost up to .0036 nats, 0.05 up to
+# .0016; thousands of rows outweigh either.
+CONTRACTION_STD = 0.05
+MIN_SPREAD = 1e-12  # of a standardized value
 
 
 def log_density(prediction: P, y: Truth, bound: Bounds = None) -> Rows:
@@ -109,21 +109,79 @@ class Sharpened(Shape[CategoricalPredictive]):
 
 
 @dataclass(frozen=True)
-class Rescaled(Shape[MixturePredictive]):
-    """Each Gaussian as a mixture of narrower and wider ones: heavier tails, a sharper middle.
+class Contracted(Shape[MixturePredictive]):
+    """Each row's deviations from its mean, multiplied by a log-linear function of their spread.
 
-    The whole is then contracted, because a mixture of calibrated members is too wide (Gneiting and
-    Ranjan 2013, Combining predictive distributions). Their spread-adjusted pool narrows each member
-    about its own median; here the means, which disagree, move to the mixture's mean as well. Rows
-    without a prediction by some member stay as they are.
+    A mixture of calibrated members is too wide (Gneiting and Ranjan 2013, Combining predictive
+    distributions). Their spread-adjusted pool narrows each member about its own median; here the
+    means, which disagree, move to the mixture's mean as well. Predicted spreads also vary less from
+    row to row than errors do, which the slope corrects. Rows without a prediction by some member
+    stay as they are.
+
+    Attributes:
+        coefficients: Constant and slope (`scant.ensemble.spread`); none: a factor of one.
+        scale: Mean and deviation of the log spreads of left-out rows, which standardize others.
+    """
+
+    coefficients: tuple[float, ...] = ()
+    scale: tuple[float, float] = (0.0, 1.0)
+
+    @classmethod
+    def fit(
+        cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds
+    ) -> Contracted:
+        plain = MixturePredictive.mixed(members, weights)
+        spreads = _log_spread(plain)
+        made = cls(scale=(float(spreads.mean()), float(spreads.std()) or 1.0))
+
+        def of_factor(factor: Rows) -> Rows:
+            return log_density(plain.contracted(factor), y, bound)
+
+        prior = np.full(2, 2 * CONTRACTION_STD)  # of the variance's factor
+        result = spread.fitted(of_factor, made._features(plain), prior)
+        return replace(made, coefficients=tuple(result.tolist()))
+
+    def combine(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
+        plain = MixturePredictive.mixed(members, weights)
+        if not any(self.coefficients):
+            return plain
+        answered = np.logical_and.reduce([m.answered for m in members])
+        factor = spread.factor(np.array(self.coefficients), self._features(plain))
+        return plain.contracted(np.where(answered, factor, 1.0))
+
+    def _features(self, plain: MixturePredictive) -> Float[np.ndarray, "n 2"]:
+        center, width = self.scale
+        return spread.features((_log_spread(plain) - center) / width, np.empty((len(plain), 0)))
+
+    def meta(self) -> dict[str, Any]:
+        return {"contraction": list(self.coefficients), "log_spread": list(self.scale)}
+
+    @classmethod
+    def from_meta(cls, meta: Mapping[str, Any]) -> Contracted:
+        if factor := meta.get("spread_factor"):  # older runs have a constant
+            return cls((2 * float(np.log(factor)), 0.0))
+        center, width = meta.get("log_spread", (0.0, 1.0))
+        return cls(tuple(meta.get("contraction", ())), (center, width))
+
+
+def _log_spread(prediction: MixturePredictive) -> Rows:
+    return np.asarray(np.log(np.maximum(prediction.variance, MIN_SPREAD**2)) / 2)
+
+
+@dataclass(frozen=True)
+class Rescaled(Shape[MixturePredictive]):
+    """Each Gaussian as a mixture of narrower and wider ones, and the whole contracted.
+
+    The scales give heavier tails and a sharper middle. Rows without a prediction by some member
+    stay as they are.
 
     Attributes:
         scales: Weights of `SCALES`.
-        spread_factor: Factor of deviations from the mean.
+        contraction: Contraction of the result.
     """
 
-    scales: tuple[float, ...]
-    spread_factor: float = 1.0
+    scales: tuple[float, ...] = tuple(np.eye(len(SCALES))[UNCHANGED].tolist())
+    contraction: Contracted = Contracted()
 
     @classmethod
     def fit(cls, members: Values, weights: Weights, y: Truth, x: Inputs, bound: Bounds) -> Rescaled:
@@ -133,34 +191,26 @@ class Rescaled(Shape[MixturePredictive]):
         ]
         prior = GAUSSIAN * np.eye(len(SCALES))[UNCHANGED]
         result = stacking.weights(np.stack(of_scale, 1), prior=prior, min_weight=RARE)
-        rescaled = cls(tuple(result.tolist()))
-        mixture = rescaled.combine(members, weights)
-
-        def cost(log: float) -> float:
-            contracted = mixture.contracted(np.full(len(y), np.exp(log)))
-            return float(log**2 / (2 * SPREAD_STD**2) - log_density(contracted, y, bound).sum())
-
-        log = minimize_scalar(cost, bounds=(-0.7, 0.7), method="bounded").x
-        return replace(rescaled, spread_factor=float(np.exp(log)))
+        made = cls(tuple(result.tolist()))
+        contraction = Contracted.fit(made._scaled(members), weights, y, x, bound)
+        return replace(made, contraction=contraction)
 
     def combine(self, members: Values, weights: Weights, x: Inputs = None) -> MixturePredictive:
+        return self.contraction.combine(self._scaled(members), weights)
+
+    def _scaled(self, members: Values) -> Values:
+        """Rescale before the mixture, so that disagreement of the members is not rescaled."""
         answered = np.logical_and.reduce([m.answered for m in members])
         used = [k for k, w in enumerate(self.scales) if w or k == UNCHANGED]
         shares = np.where(answered[:, None], np.take(self.scales, used), np.equal(used, UNCHANGED))
-        # Before the mixture, so that disagreement of the members is not rescaled.
-        scaled = [m.rescaled(np.take(SCALES, used), shares) for m in members]
-        mixture = MixturePredictive.mixed(scaled, weights)
-        if self.spread_factor == 1.0:
-            return mixture
-        return mixture.contracted(np.where(answered, self.spread_factor, 1.0))
+        return [m.rescaled(np.take(SCALES, used), shares) for m in members]
 
     def meta(self) -> dict[str, Any]:
-        return {"shape": list(self.scales), "spread_factor": self.spread_factor}
+        return {"scales": list(self.scales), **self.contraction.meta()}
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Rescaled:
-        none = np.eye(len(SCALES))[UNCHANGED].tolist()  # runs of before 0.2 have no scales
-        return cls(tuple(meta.get("shape", none)), float(meta.get("spread_factor", 1.0)))
+        return cls(tuple(meta["scales"]), Contracted.from_meta(meta))
 
 
 @dataclass(frozen=True)

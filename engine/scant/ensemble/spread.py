@@ -34,7 +34,9 @@ def factor(coefficients: Float[np.ndarray, " f"], x: Features) -> Float[np.ndarr
 
 
 def fitted(
-    log_density: Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]], x: Features
+    log_density: Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]],
+    x: Features,
+    prior_deviation: Float[np.ndarray, " f"] | None = None,
 ) -> Float[np.ndarray, " f"]:
     """Maximum a posteriori coefficients; zeros (a factor of one) if there are too few rows.
 
@@ -42,11 +44,13 @@ def fitted(
         log_density: Function from the deviation factor to the log density of each left-out row, in
             nats.
         x: Features of the same rows.
+        prior_deviation: Prior deviations of the coefficients; None: those of level and inputs.
     """
     n, f = x.shape
     if n < MIN_ROWS:
         return np.zeros(f)
-    prior_deviation = np.array([PRIOR_CONSTANT, PRIOR_LEVEL] + [PRIOR_INPUT] * f)[:f]
+    if prior_deviation is None:
+        prior_deviation = np.array([PRIOR_CONSTANT, PRIOR_LEVEL] + [PRIOR_INPUT] * f)[:f]
 
     def cost(z: Float[np.ndarray, " f"]) -> float:
         return 0.5 * float(z @ z) - float(log_density(factor(z * prior_deviation, x)).sum())

@@ -95,7 +95,6 @@ class NearestGP:
         fixed_noise: Values | None = None,
         theta: Float[Tensor, " p"] | None = None,
         search: Search = LONG,
-        draw: int = 0,
     ) -> NearestGP:
         """Fit the hyperparameters and store the training rows.
 
@@ -105,12 +104,11 @@ class NearestGP:
             fixed_noise: Fixed noise variance of each row.
             theta: Log hyperparameters; None fits them.
             search: Effort of the fit.
-            draw: Seed that selects the rows of the likelihood.
         """
         rows, targets = torch.from_numpy(x), torch.from_numpy(y)
         extra = torch.zeros_like(targets) if fixed_noise is None else torch.from_numpy(fixed_noise)
         if theta is None:
-            theta = _fit_hyperparameters(rows, targets, extra, search, draw)
+            theta = _fit_hyperparameters(rows, targets, extra, search)
         noise, share = theta[-2:].exp()
         return cls(theta, rows, targets, noise + MIN_NOISE + share * extra)
 
@@ -219,7 +217,6 @@ def _fit_hyperparameters(
     y: Float[Tensor, " n"],
     fixed_noise: Float[Tensor, " n"],
     search: Search,
-    draw: int,
 ) -> Float[Tensor, " p"]:
     """Log hyperparameters that maximize the likelihood of a subset of rows given their neighbors.
 
@@ -227,7 +224,7 @@ def _fit_hyperparameters(
     """
     d = x.shape[1] if x.shape[1] <= ARD else 1
     theta = torch.cat([x.new_full((d,), WIDTH), x.new_tensor([SIGNAL, NOISE, SHARE])])
-    subset = torch.from_numpy(np.random.default_rng(draw).permutation(len(y))[: search.rows])
+    subset = torch.from_numpy(np.random.default_rng(0).permutation(len(y))[: search.rows])
     for _ in range(search.rounds):
         neighbors = _neighbors(KDTree((x / theta[:-3].exp()).numpy()), subset, FITTED_NEIGHBORS)
         theta = _maximize_likelihood(theta, x, y, fixed_noise, subset, neighbors)

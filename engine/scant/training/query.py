@@ -115,10 +115,11 @@ def joined(rows: Iterator[Piece], read: Callable[[int], None]) -> Iterator[Piece
         rows: Blocks of a file.
         read: Called with the number of rows so far; it may refuse more.
     """
-    blocks, cells = list[Piece](), {}
+    blocks, cells, n_rows = list[Piece](), {}, 0
     for piece in rows:
         blocks.append(piece)
-        read(sum(len(block.frame) for block in blocks))
+        n_rows += len(piece.frame)
+        read(n_rows)
     for name in blocks[0].cells:
         parts = [piece.cells[name] for piece in blocks]
         texts = [part.text for part in parts if part.text is not None]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scant.ensemble import Ensemble, Rescaled, Shape, Sharpened, Widened, describe
+from scant.ensemble import Contracted, Ensemble, Rescaled, Shape, Sharpened, Widened, describe
 from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.predictive.base import Rows
 
@@ -45,6 +45,7 @@ def _classes(rng: np.random.Generator) -> tuple[Mapping[str, Any], Rows, np.ndar
 MADE: dict[str, tuple[Callable[..., Any], Any]] = {
     "values as told": (_values, Shape),
     "values at several scales": (_values, Rescaled),
+    "contracted values": (_values, Contracted),
     "widened values": (_values, Widened),
     "classes as told": (_classes, Shape),
     "sharpened classes": (_classes, Sharpened),
@@ -125,6 +126,24 @@ def test_sources_of_the_variance_add_up_and_disagreement_is_not_widened() -> Non
         apart = 0.6 * 0.4 * (told["slope"].mean - told["rough"].mean) ** 2
         within = wider * (0.6 * 0.02 + 0.4 * 0.1)
         np.testing.assert_allclose(mixed.model_variance, within + apart)
+
+
+def test_a_member_that_is_too_wide_is_corrected_before_it_is_weighed() -> None:
+    rng = np.random.default_rng(5)
+    y, one = rng.normal(size=N), np.ones(N)
+    told = {
+        "wide": MixturePredictive.gaussian(y + 0.1 * rng.normal(size=N), 0.25 * one),
+        "calibrated": MixturePredictive.gaussian(y + 0.4 * rng.normal(size=N), 0.16 * one),
+    }
+    plain = Ensemble.fit(told, y, Contracted)
+    corrected = Ensemble.fit(told, y, Contracted, of_members=Rescaled)
+    assert corrected.weights["wide"] > plain.weights["wide"]
+    assert set(corrected.of_members) == set(corrected.used)
+    gain = corrected.combine(told).log_prob(y) - plain.combine(told).log_prob(y)
+    assert gain.mean() > 0.3
+    read = Ensemble.from_meta(corrected.meta(), list(told), Contracted, Rescaled)
+    assert read == corrected
+    _same(read.combine(told), corrected.combine(told))
 
 
 def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:

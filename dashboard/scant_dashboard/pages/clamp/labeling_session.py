@@ -24,6 +24,7 @@ from scant_dashboard.pages.clamp.progress import Answer, progress_of
 from scant_dashboard.pages.clamp.session_labels import SessionLabels, classes_of, stored_message
 from scant_dashboard.pages.clamp.session_lists import LISTED, lists
 from scant_dashboard.pages.clamp.session_queue import MAX_QUEUE, MODEL, next_patches
+from scant_dashboard.pages.clamp.window_actions import LABEL, SKIP, WindowActions
 from scant_dashboard.translate import later, tr
 
 AHEAD = 8  # number of patches that the browser prefetches
@@ -63,14 +64,13 @@ class LabelingSession:
     def _forget(self) -> None:
         self._given: list[Label] = []  # as in the store
         self.labels, self.answer = SessionLabels(), Answer()
-        self._acts: list[tuple[str, int]] = []  # of this window, for undo
-        self._skips: list[int] = []
+        self._acts = WindowActions()
         self._asking = self._again = False
 
     @property
     def skipped(self) -> int:
         """Number of patches skipped in this window and not labeled since."""
-        return len(set(self._skips) - set(self.labels.standing))
+        return len(set(self._acts.skips) - set(self.labels.standing))
 
     def _take(self, given: list[Label]) -> None:
         """Set the labels, with display names that are unique per visitor."""
@@ -126,7 +126,7 @@ class LabelingSession:
     def _name(self, rows: Iterable[int]) -> None:
         """Send the names of placed patches."""
         if self.pool is not None:
-            placed = {str(row): self.pool.name(row) for row in rows if row >= len(self.pool.rows)}
+            placed = {str(row): name for row, name in self.pool.placed_names(rows).items()}
             self.widget.names = {**self.widget.names, **placed}
 
     # --- what the person does ---
@@ -149,8 +149,7 @@ class LabelingSession:
         elif act in ("label", "unsure"):
             self._answered(turn, int(row), message)
         elif act == "skip":
-            self._skips.append(int(row))
-            self._acts.append(("skip", int(row)))
+            self._acts.append(SKIP, int(row))
             self.widget.undoable = True
             skipped = tr("Skipped {patch}.", patch=self.pool.name(int(row)))
             self.widget.answer(turn, said=skipped, gone=int(row), next=True)
@@ -197,7 +196,7 @@ class LabelingSession:
                 return
             said = stored_message(pool.name(row), tr("unsure") if unsure else label, bool(role))
             if label:
-                self._acts.append((role or "label", row))
+                self._acts.append(role or LABEL, row)
                 self.widget.answer(turn, said=said, **answer)
             else:
                 self._back(turn, row, said, bool(role))
@@ -214,22 +213,14 @@ class LabelingSession:
         """Undo the last action of this window, or else this person's last label."""
         own, pool = self.labels.own, self.pool
         assert pool is not None
-        while self._acts and not self._is_current(*self._acts[-1]):
-            self._acts.pop()
-        act, row = self._acts.pop() if self._acts else ("label", next(reversed(own), -1))
-        if act == "skip":
-            self._skips = [r for r in self._skips if r != row]
+        act, row = self._acts.pop(self.labels) or (LABEL, next(reversed(own), -1))
+        if act == SKIP:
             self._back(turn, row, tr("Asked again: {patch}.", patch=pool.name(row)))
             self._show()
         elif act == ADJUDICATOR or row in own:
             self._store_label(turn, row, "", ADJUDICATOR if act == ADJUDICATOR else "")
         else:
             self.widget.answer(turn, said=tr("You have no label to undo."))
-
-    def _is_current(self, act: str, row: int) -> bool:
-        if act == ADJUDICATOR:
-            return self.labels.decided(row)
-        return act == "skip" or row in self.labels.own
 
     def _back(self, turn: int, row: int, message: str, deciding: bool = False) -> None:
         """Show a patch again, and send it in case the browser has dropped it."""
@@ -247,8 +238,7 @@ class LabelingSession:
 
         def stored() -> list[Label]:
             labels: list[Label] = self._page.service.store.labels(run.id)
-            for label in labels:
-                pool.name(label.item)  # here, because the first may read the table
+            pool.placed_names(label.item for label in labels)  # here, as it may read the table
             return labels
 
         def read(given: list[Label]) -> None:
@@ -318,7 +308,9 @@ class LabelingSession:
         """Send the next patches to the browser."""
         if self.run is None or not self.answer:
             return
-        queue, idle = next_patches(self.of, self.answer, self.labels, self._skips, self.classes)
+        queue, idle = next_patches(
+            self.of, self.answer, self.labels, self._acts.skips, self.classes
+        )
         self.widget.param.update(queue=queue[:AHEAD], idle=tr(idle or WAIT))
         listed = [*self.labels.disputes, *self.labels.unsure]
         latest = list(self.labels.standing)[: -AT_ONCE - 1 : -1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,18 +82,26 @@ class PoolFiles:
         return self._places
 
     def name(self, row: int) -> str:
-        """Return what sentences call a row or placed patch.
+        """Return what sentences call a row or placed patch."""
+        return self.placed_names([row]).get(row) or tr("row {row}", row=row)
 
-        The first placed patch reads the table, which blocks. Without it patches have numbers.
+    def placed_names(self, rows: Iterable[int]) -> dict[int, str]:
+        """Names of the placed patches among rows.
+
+        The first placed patch reads the table, which blocks; without the table there are no names.
         """
+        names = dict[int, str]()
+        beyond = [row for row in rows if row >= len(self._arrays["pool_p"])]
         try:
-            if row < len(self._arrays["pool_p"]) or row not in self.places.placed:
-                return tr("row {row}", row=row)
+            placed = [row for row in beyond if row in self.places.placed] if beyond else []
         except (BadInput, NotFound):
-            return tr("row {row}", row=row)
-        left, top, width, height = map(int, self.places.placed.box(row))
-        center = {"x": left + width // 2, "y": top + height // 2}
-        return tr("patch at {x}, {y} of {picture}", picture=self.places.name(row), **center)
+            return names
+        for row in placed:
+            left, top, width, height = map(int, self.places.placed.box(row))
+            center = {"x": left + width // 2, "y": top + height // 2}
+            picture = self.places.name(row)
+            names[row] = tr("patch at {x}, {y} of {picture}", picture=picture, **center)
+        return names
 
     def image(self, row: int) -> bytes:
         """Return the image file of a row or placed patch.

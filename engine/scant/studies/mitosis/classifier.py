@@ -80,14 +80,19 @@ class Classifier:
         Returns:
             The adapted classifier, and its probabilities of the rows.
         """
-        shift = np.ones(len(prior)) if self.shift is None else self.shift
-        share = prior * shift / (prior @ shift)
+        share = self.shares(prior)
         ratio = estimated_shares(p, share) / share
         adapted, threshold = weighted(p, ratio), self.threshold
         if not np.isnan(threshold):
             best = best_expected_threshold(adapted[:, 0])
             threshold = (threshold_rows * threshold + len(p) * best) / (threshold_rows + len(p))
-        return replace(self, shift=shift * ratio, threshold=threshold), adapted
+        shift = ratio if self.shift is None else self.shift * ratio
+        return replace(self, shift=shift, threshold=threshold), adapted
+
+    def shares(self, prior: Float[np.ndarray, " c"]) -> Float[np.ndarray, " c"]:
+        """Class shares that the probabilities assume, given the prior before any shift."""
+        shifted = prior if self.shift is None else prior * self.shift
+        return np.asarray(shifted / shifted.sum())
 
     def decide(self, p: Chances) -> np.ndarray:
         """Return the predicted classes."""

@@ -19,7 +19,7 @@ from scant.studies.mitosis import models
 from scant.studies.mitosis.classifier import BEFORE, Classifier, best_share, doubted, weighted
 from scant.studies.mitosis.cost import MOST_KNOWN
 from scant.studies.mitosis.prepared import Prepared
-from scant.studies.mitosis.settings import BOTH, GP, LATENT, PRIORS
+from scant.studies.mitosis.settings import BOTH, GP, LATENT
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class FittedMitosis:
         """
         p, fitted, data = self.probabilities(inputs), self.chances, self.data
         assert fitted is not None
-        if data.settings.prior == PRIORS[3]:
+        if data.settings.prior_of_rows:
             fitted, p = fitted.shifted(p, data.prior(data.split.learnt), BEFORE)
         return p, fitted.decide(p)
 
@@ -188,7 +188,7 @@ def shifted(fitted: FittedMitosis, mixture: Classifier) -> Classifier:
         mixture: Classifier at the class frequencies of the training rows.
     """
     data = fitted.data
-    if data.settings.prior != PRIORS[3] or not len(data.test):
+    if not data.settings.prior_of_rows or not len(data.test):
         return mixture
     evidence = None
     if mixture.share > 0:

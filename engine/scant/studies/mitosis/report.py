@@ -71,7 +71,7 @@ def write_report(
     notes = [result.note for result in results if result.note]
     if mixture.shift is not None:
         share = data.prior(data.split.learnt)
-        share_held_out = share * mixture.shift / (share @ mixture.shift)
+        share_held_out = mixture.shares(share)
         notes.append(
             f"An estimated {share_held_out[0]:.1%} of the held-out rows are of class "
             f"{data.metadata['rare']!r}, and {share[0]:.1%} of the training rows. This run's "

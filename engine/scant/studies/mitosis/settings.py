@@ -150,6 +150,11 @@ class MitosisSettings(SplitSettings):
         True, doc="Fit other classifiers to the same rows after the run, for comparison."
     )
 
+    @property
+    def prior_of_rows(self) -> bool:
+        """Whether class shares are estimated from rows without their labels."""
+        return bool(self.prior == PRIORS[3])
+
     def check(self) -> None:
         sizes = (self.n_shared_dims, self.n_private_dims, self.n_components)
         shared, private, components = (set_or(size, None) for size in sizes)

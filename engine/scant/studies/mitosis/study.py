@@ -23,7 +23,7 @@ from scant.studies.mitosis import models, stored
 from scant.studies.mitosis.fitted import FittedMitosis, classifier, settle, shifted
 from scant.studies.mitosis.prepared import Prepared, prepare
 from scant.studies.mitosis.problem import problem_of
-from scant.studies.mitosis.settings import MODELS, PRIORS, MitosisSettings
+from scant.studies.mitosis.settings import MODELS, MitosisSettings
 from scant.studies.mitosis.snapshot import snapshot
 from scant.studies.predicted_table import by_levels
 from scant.studies.protocol import Tensors
@@ -116,7 +116,7 @@ class Study(TrainedStudy):
     @property
     def together(self) -> bool:
         """Whether a file is predicted as a whole: its class shares are estimated from all rows."""
-        return bool(self.settings.prior == PRIORS[3])
+        return self.settings.prior_of_rows
 
     @by_levels
     def predict(self, table: pd.DataFrame) -> pd.DataFrame:

@@ -2,9 +2,9 @@
 
 Left-out rows choose the weights (`scant.ensemble`). A few dozen rows cannot identify the best
 member, so a GP averaged over its hyperparameters has a strong prior. Errors have heavier tails and
-a sharper middle than any member predicts; the left-out rows also rescale the mixture's Gaussians.
-GPz alone predicts rows with missing values, which it integrates over, unless they lack few of many
-columns.
+a sharper middle than some members predict, and trees are too wide: before they choose weights,
+left-out rows rescale and contract each member, afterwards the mixture. GPz alone predicts rows with
+missing values, which it integrates over, unless they lack few of many columns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy.stats import norm
 from torch import Tensor
 
 from scant.deadline import NEVER, Deadline
-from scant.ensemble import Ensemble, Rescaled, stacking
+from scant.ensemble import Contracted, Ensemble, Rescaled, stacking
 from scant.models.anchored_gp import SEARCH_ROWS
 from scant.models.gpz.change_of_basis import in_coordinates, structure_of
 from scant.models.gpz.input_density import (
@@ -143,7 +142,9 @@ class GPzEnsemble:
             joined[name] = replace(joined[name], weights=weights, shares=None)
         prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
         trivial = TRIVIAL if len(rows.y) > MARGINAL_GP_MAX_ROWS else None
-        average = Ensemble.fit(joined, y, Rescaled, trivial=trivial, prior=prior).reindex(NAMES)
+        average = Ensemble.fit(
+            joined, y, Contracted, of_members=Rescaled, trivial=trivial, prior=prior
+        ).reindex(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
         refitted = fit_members(folds[0], rows, models, used, theta, quick)
         return cls([in_coordinates(m, T) for m in models], average, refitted, parts, T, low, high)
@@ -203,14 +204,12 @@ class GPzEnsemble:
         if not len(rows):
             return gpz
         z = (completed[complete] @ self.T.T).cpu().numpy()
-        predictions = {
-            f"{GPZ} {k}": prediction.rows(rows) for k, prediction in enumerate(gpz_predictions)
-        }
         gpz_rows = gpz.rows(rows)
+        predictions = {GPZ: gpz_rows}
         for name, model in self.beside.items():
             member, bounds = MEMBERS[name], (self.low, self.high)
             predictions[name] = member.predict(model, z, gpz_rows, *bounds, self.parts)
-        mixed = self._models.combine(predictions)
+        mixed = self.average.combine(predictions)
         return MixturePredictive.gathered([(rows, mixed), (rest, gpz.rows(rest))])
 
     def _predict_gpz(
@@ -219,14 +218,6 @@ class GPzEnsemble:
         components = model.predict_components(x, noise)
         mean = components.mean.clamp(self.low, self.high)
         return replace(components, mean=mean).predictive()
-
-    @cached_property
-    def _models(self) -> Ensemble[MixturePredictive]:
-        """Average with each GPz model as a member, so that disagreement is not rescaled."""
-        assert self.average is not None
-        weight = self.average.weights[GPZ] / len(self.models)
-        gpz_weights = {f"{GPZ} {k}": weight for k in range(len(self.models))}
-        return replace(self.average, weights={**gpz_weights, **self.average.weights, GPZ: 0.0})
 
     def _completed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Fill rows for the members other than GPz.
@@ -274,7 +265,9 @@ class GPzEnsemble:
         models = [_gpz(part(tensors, f"{k}."), settings).to(device) for k in range(count)]
         if not meta:
             return cls(models)
-        average = Ensemble.from_meta(meta, NAMES, Rescaled)
+        if "shape" in meta:  # older runs have the same scales for all
+            meta = {**meta, "of_members": {name: {"scales": meta["shape"]} for name in NAMES}}
+        average = Ensemble.from_meta(meta, NAMES, Contracted, Rescaled)
         further = {
             name: member.from_tensors(part(tensors, f"stack.{k}."))
             for k, (name, member) in enumerate(MEMBERS.items())

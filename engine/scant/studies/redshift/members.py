@@ -34,7 +34,6 @@ EQUAL = (1 / PARTS,) * PARTS
 
 MARGINAL, NEAREST = "averaged over hyperparameters", "of the nearest rows"
 TRIVIAL, TREES = "no input", "randomized trees"
-HALF = 0.5  # power of the noise, for tables whose few noisy rows may be of another kind
 
 Model = AnchoredGP | MarginalGP | NearestGP | TreeMixture
 Inputs = Float[np.ndarray, "n d"]
@@ -48,25 +47,24 @@ class EnsembleMember(NamedTuple):
         name: Name in tables and sentences.
         shape: Kernel of `AnchoredGP`, `MARGINAL`, `NEAREST` or `TREES`.
         power: Power of GPz's noise variance that is a row's fixed noise; 0: no fixed noise.
-        draw: Seed of the rows that a GP of the nearest rows fits its hyperparameters to.
+        retired: True if only older runs have it.
     """
 
     name: str
     shape: str
     power: float
-    draw: int = 0
+    retired: bool = False
 
     def supports(self, n_rows: int, quick: bool) -> bool:
         """Return True if the member supports so many rows and, if `quick`, a short search."""
+        if self.retired:
+            return False
         if self.shape == "constant":
             return True
         if self.shape == MARGINAL:
             return n_rows <= MARGINAL_GP_MAX_ROWS
-        if self.shape == TREES:
+        if self.shape in (TREES, NEAREST):
             return n_rows > NEAREST_GP_MIN_ROWS
-        if self.shape == NEAREST:
-            further = not quick and (self.power == HALF or n_rows > LONG.rows)
-            return n_rows > NEAREST_GP_MIN_ROWS and (not self.draw or further)
         return not quick or n_rows <= QUICK_GP_MAX_ROWS
 
     def order(self) -> int:
@@ -74,7 +72,7 @@ class EnsembleMember(NamedTuple):
         next after the quickest, since time may run out."""
         if self.shape in QUICKEST:
             return 0
-        return 1 if self.shape == NEAREST and not self.draw else 2
+        return 1 if self.shape == NEAREST else 2
 
     def bounds(self, low: float, high: float) -> tuple[float, float]:
         """Bounds on the member's means, given those of GPz.
@@ -98,7 +96,7 @@ class EnsembleMember(NamedTuple):
         if self.shape == TREES:
             return TreeMixture.fit(x, y, N_QUICK_TREES if quick else N_TREES)
         if self.shape == NEAREST:
-            return NearestGP.fit(x, y, noise, theta, QUICK if quick else LONG, self.draw)
+            return NearestGP.fit(x, y, noise, theta, QUICK if quick else LONG)
         return AnchoredGP.fit(self.shape, x, y, noise, theta)
 
     def from_tensors(self, tensors: Tensors) -> Model:
@@ -164,8 +162,8 @@ MEMBERS = {
         EnsembleMember(TRIVIAL, "constant", 0.0),
         EnsembleMember("GP with uncertain hyperparameters", MARGINAL, 0.0),
         EnsembleMember("GP of the nearest rows", NEAREST, 1.0),
-        EnsembleMember("GP of the nearest rows with evener noise", NEAREST, HALF, draw=1),
-        EnsembleMember("GP of the nearest rows, of another choice", NEAREST, 1.0, draw=2),
+        EnsembleMember("GP of the nearest rows with evener noise", NEAREST, 0.5, retired=True),
+        EnsembleMember("GP of the nearest rows, of another choice", NEAREST, 1.0, retired=True),
         EnsembleMember(TREES, TREES, 0.0),
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 import scant
 from scant.deadline import Deadline
-from scant.ensemble import Rescaled, describe
-from scant.ensemble.shape import SCALES
+from scant.ensemble import Contracted, Rescaled, describe
 from scant.events import Fitted
 from scant.models.anchored_gp import AnchoredGP
 from scant.models.nearest_gp import LONG
@@ -80,25 +80,28 @@ def test_moments_are_averages_and_disagreement_is_not_rescaled(
     straight: tuple[Fit, list[object]],
 ) -> None:
     run, _ = straight
-    shape = Rescaled((0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
+    scales = Rescaled((0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0))
     made = run.study.posterior.ensemble
-    ensemble = replace(made, average=replace(made.average, shape=shape))
+    members = dict.fromkeys(made.average.used, scales)
+    average = replace(made.average, shape=Contracted(), of_members=members)
     x = torch.randn(40, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) / 3
-    mixed, gpz = ensemble.predict(x), GPzEnsemble(made.models).predict(x)
-    weights, z = dict(made.average.weights), (x @ made.T.T).numpy()
-    own = weights.pop("GPz") / len(made.models)
-    members = [(own, GPzEnsemble([model]).predict(x)) for model in made.models]
+    mixed = replace(made, average=average).predict(x)
+    gpz, z = GPzEnsemble(made.models).predict(x), (x @ made.T.T).numpy()
+    told = {"GPz": gpz}
     for name, model in made.beside.items():
-        told = MEMBERS[name].predict(model, z, gpz, made.low, made.high, made.parts)
-        members.append((weights[name], told))
-    mean = sum(w * m.mean for w, m in members)
+        told[name] = MEMBERS[name].predict(model, z, gpz, made.low, made.high, made.parts)
+    pairs = [(weight, told[name]) for name, weight in average.weights.items() if weight]
     wider = 0.2 * 0.5**2 + 0.5 + 0.3 * 2.8**2
-    between = sum(w * (m.mean - mean) ** 2 for w, m in members)
-    model = wider * sum(w * m.model_variance for w, m in members) + between
-    noise = wider * sum(w * m.noise_variance for w, m in members)
+    mean = sum(w * m.mean for w, m in pairs)
+    between = sum(w * (m.mean - mean) ** 2 for w, m in pairs)
+    apart = (m.weights * (m.means - m.mean[:, None]) ** 2 for _, m in pairs)
+    within = sum(
+        w * (wider * (m.variance - a.sum(1)) + a.sum(1)) for (w, m), a in zip(pairs, apart)
+    )
     np.testing.assert_allclose(mixed.mean, mean)
-    np.testing.assert_allclose(mixed.model_variance, model)
-    np.testing.assert_allclose(mixed.noise_variance, noise)
+    np.testing.assert_allclose(mixed.variance, within + between)
+    sources = mixed.model_variance + mixed.noise_variance + mixed.input_variance
+    np.testing.assert_allclose(sources, mixed.variance)
 
 
 def test_rows_with_missing_values_are_asked_of_gpz_alone(
@@ -248,18 +251,23 @@ def test_members_that_no_fold_had_time_for_have_no_weight(monkeypatch: pytest.Mo
     assert set(run.study.posterior.ensemble.beside) == {"no input"}
 
 
-def test_a_run_of_an_older_version_has_gaussian_members(
-    straight: tuple[Fit, list[object]],
-) -> None:
+def test_a_run_of_an_older_version_is_read(straight: tuple[Fit, list[object]]) -> None:
     run, _ = straight
     ensemble = run.study.posterior.ensemble
-    meta = {name: value for name, value in ensemble.meta().items() if name != "shape"}
-    count = len(ensemble.models)
-    read = GPzEnsemble.from_tensors(
-        ensemble.tensors(), count, run.study.settings, torch.device("cpu"), meta
-    )
-    assert read.average.shape.scales == tuple(float(s == 1) for s in SCALES)
-    assert read.average.weights == ensemble.average.weights
+    new = ("of_members", "contraction", "log_spread")
+    meta = {name: value for name, value in ensemble.meta().items() if name not in new}
+
+    def read(further: dict[str, object]) -> Any:
+        args = ensemble.tensors(), len(ensemble.models), run.study.settings, torch.device("cpu")
+        return GPzEnsemble.from_tensors(*args, meta | further).average
+
+    assert not read({}).of_members
+    scales = [0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0]
+    older = read({"shape": scales, "spread_factor": 0.5})
+    assert {shape.scales for shape in older.of_members.values()} == {tuple(scales)}
+    told = dict.fromkeys(older.used, MixturePredictive.gaussian(np.zeros(1), np.ones(1)))
+    wider = 0.2 * 0.5**2 + 0.5 + 0.3 * 2.8**2
+    np.testing.assert_allclose(older.combine(told).variance, 0.25 * wider)
 
 
 @pytest.mark.parametrize(("seconds", "quick"), [(2 * LONG.seconds, False), (1.0, True)])
