@@ -10,7 +10,7 @@ missing values, which it integrates over, unless they lack few of many columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -101,6 +101,7 @@ class GPzEnsemble:
         T: Float[Tensor, "q d"],
         deadline: Deadline = NEVER,
         quick: bool = False,
+        omitted: Collection[str] = (),
     ) -> GPzEnsemble:
         """Weigh GPz and other members by the left-out rows of each fold.
 
@@ -111,12 +112,15 @@ class GPzEnsemble:
             T: Matrix from the inputs x to these coordinates.
             deadline: Deadline of the fit; part of the time is for the first fold's members.
             quick: Whether to omit members that take long and to shorten the search.
+            omitted: Shapes of further members to omit.
         """
         rows = folds[0].rows
         low, high = float(rows.y.min()), float(rows.y.max())
         margin = RANGE_MARGIN * (high - low)
         low, high = low - margin, high + margin
-        members = [m for m in MEMBERS.values() if m.supports(len(rows.y), quick)]
+        members = [
+            m for m in MEMBERS.values() if m.supports(len(rows.y), quick) and m.shape not in omitted
+        ]
         theta: Mapping[str, Any] = {}
         search_deadline, scored = deadline.share(MEMBERS_SHARE), slice(MAX_LEFT_OUT)
         predictions, targets = list[dict[str, MixturePredictive]](), list[np.ndarray]()

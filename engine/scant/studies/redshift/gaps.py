@@ -25,12 +25,13 @@ from scant.deadline import Deadline
 from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift import components
-from scant.studies.redshift.capacity import GAPS_LEFT, gap_time, gaps_when_asked
+from scant.studies.redshift.capacity import GAPS_LEFT, MOST_GAPS, gap_time, gaps_when_asked
 from scant.studies.redshift.ensemble import GPzEnsemble
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.gap_patterns import GapPatterns, LearnedRows, Measured
 from scant.studies.redshift.growth import Growth
 from scant.studies.redshift.growth_budget import GrowthBudget
+from scant.studies.redshift.members import NEAREST
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.rescaling import finished
 from scant.studies.redshift.settings import RedshiftSettings
@@ -108,15 +109,18 @@ class MissingPatternModels:
             device: Device of the models.
         """
         features = self.features
-        count, seconds = gaps_when_asked(settings, len(learned.table))
-        query, n_left = query[query.isnan().any(1)], count - len(self.models)
-        if not len(query) or n_left <= 0:
+        query = query[query.isnan().any(1)]
+        if not len(query):
             return
         patterns = GapPatterns.of(features, features.inputs(learned.table), learned.unseen, query)
         present = set(map(tuple, np.unique((~query.isnan()).numpy(), axis=0).tolist()))
         new = [p for p in patterns.measured if p in present and p not in self.models]
-        for p in new[:n_left]:
-            self.models[p] = _fit_pattern(p, features, target, settings, learned, seconds, device)
+        n_gaps = len(self.models) + len(new)
+        time = gaps_when_asked(settings, n_gaps, len(learned.table))
+        for k, p in enumerate(new[: time.n_models - len(self.models)], len(self.models)):
+            self.models[p] = _fit_pattern(
+                p, features, target, settings, learned, time.growth, k < time.with_nearest, device
+            )
 
     def limits(self, settings: RedshiftSettings, learned: LearnedRows | None) -> list[str]:
         """Sentences on the prediction of rows with missing values.
@@ -134,7 +138,9 @@ class MissingPatternModels:
                 "columns."
             )
             others = "other "
-        max_models = gaps_when_asked(settings, len(learned.table))[0] if learned else 0
+        max_models = 0
+        if learned is not None:
+            max_models = gaps_when_asked(settings, MOST_GAPS, len(learned.table)).n_models
         if max_models > len(self.models):
             sentences.append(
                 f"If a table to predict lacks {others}columns, models of the remaining columns are "
@@ -221,12 +227,19 @@ def fit_gaps(
         seconds: Maximum expected time of all models.
         deadline: Deadline of the fit.
     """
-    count, model_seconds = gap_time(seconds, len(patterns.measured), len(learned.table))
+    time = gap_time(seconds, len(patterns.measured), len(learned.table))
     work = deadline.share(GAPS_LEFT).within(settings.gap_seconds)
     models = dict[Measured, MissingPatternModel]()
-    for measured in work.units(patterns.measured[:count], "models of gaps"):
+    for k, measured in enumerate(work.units(patterns.measured[: time.n_models], "models of gaps")):
         models[measured] = _fit_pattern(
-            measured, features, target, settings, learned, model_seconds, device
+            measured,
+            features,
+            target,
+            settings,
+            learned,
+            time.growth,
+            k < time.with_nearest,
+            device,
         )
     return MissingPatternModels(features, models)
 
@@ -237,14 +250,26 @@ def _fit_pattern(
     target: Target,
     settings: RedshiftSettings,
     learned: LearnedRows,
-    seconds: float,
+    growth: float,
+    nearest: bool,
     device: torch.device,
 ) -> MissingPatternModel:
-    """Fit a model to the rows that have the measured coordinates."""
+    """Fit a model to the rows that have the measured coordinates.
+
+    Args:
+        measured: The pattern.
+        features: Features of complete rows.
+        target: Scale of the target.
+        settings: Settings of the run.
+        learned: Rows to learn from.
+        growth: Seconds that the model may grow.
+        nearest: Whether a GP of the nearest rows is among its members.
+        device: Device of the model.
+    """
     table, unseen = learned
     rows = (~features.inputs(table).isnan()).numpy()[:, list(measured)].all(1)
     columns = _columns(features, table.iloc[np.flatnonzero(rows)], measured, settings)
-    return _fit_columns(columns, features, target, settings, unseen[rows], seconds, device)
+    return _fit_columns(columns, features, target, settings, unseen[rows], growth, nearest, device)
 
 
 def _columns(
@@ -263,7 +288,8 @@ def _fit_columns(
     target: Target,
     settings: RedshiftSettings,
     unseen: Bool[np.ndarray, " n"],
-    seconds: float,
+    growth: float,
+    nearest: bool,
     device: torch.device,
 ) -> MissingPatternModel:
     """Fit one model to these columns, even if complete rows have several."""
@@ -278,12 +304,14 @@ def _fit_columns(
     fold = Fold(rows, train, held, target)
 
     make = partial(new_model, settings, len(T), device)
-    budget = GrowthBudget.of(settings, len(train), len(T), 1, seconds)
+    budget = GrowthBudget.of(settings, len(train), len(T), 1, growth)
     if budget.small and not budget.n_basis:  # a GP for each gap would take megabytes
         budget = replace(budget, n_basis=min(MAX_BASIS_SMALL, len(train)))
-    growth = Growth([fold], budget, make, settings.seed, PATIENCE, LocalRows)
-    while not growth.ended:
-        growth.step()
-    best = {f"0.{name}": value for name, value in growth.best[0].items()}
-    models, _, left_out = finished(growth, best)
-    return MissingPatternModel(features, GPzEnsemble.fit([fold], models, left_out, T, quick=True))
+    growing = Growth([fold], budget, make, settings.seed, PATIENCE, LocalRows)
+    while not growing.ended:
+        growing.step()
+    best = {f"0.{name}": value for name, value in growing.best[0].items()}
+    models, _, left_out = finished(growing, best)
+    omitted = () if nearest else (NEAREST,)
+    ensemble = GPzEnsemble.fit([fold], models, left_out, T, quick=True, omitted=omitted)
+    return MissingPatternModel(features, ensemble)

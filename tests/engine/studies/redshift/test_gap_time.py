@@ -17,10 +17,20 @@ from scant.studies.auto import TRAINING_SHARE
 from scant.studies.protocol import blob
 from scant.studies.redshift import beside, gap_patterns, gaps
 from scant.studies.redshift.beside import LEARNED
-from scant.studies.redshift.capacity import GAP_WEIGHT, GAPS_SHARE
+from scant.studies.redshift.capacity import (
+    BESIDE,
+    BESIDE_ROW,
+    GAP_WEIGHT,
+    GAPS_SHARE,
+    LEAST_GROWTH,
+    NEAREST_ROW,
+    gap_time,
+    gaps_when_asked,
+)
 from scant.studies.redshift.members import QUICKEST, EnsembleMember
 from scant.studies.redshift.study import Study
 from scant.training.api import restore
+from scant.training.everything import on_everything
 from scant.training.loop import train
 
 BANDS = ["u", "g", "r", "i"]
@@ -115,6 +125,29 @@ def test_a_gap_that_too_few_rows_can_tell_gets_no_time() -> None:
     own = gap_patterns.incomplete_patterns(made.features, made.features.inputs(made.data.learn))
     assert len(own) == len(BANDS)
     assert made.data.gap_patterns.measured == [(True, False, False, False)]  # u alone
+
+
+def test_every_gap_gets_a_model_before_any_gets_a_thorough_one() -> None:
+    few, some, many = (gap_time(60.0, n, 8000) for n in (5, 15, 60))
+    assert few.n_models == few.with_nearest == 5
+    assert some.n_models == 15 > some.with_nearest > 0
+    assert many.n_models < 60
+    assert many.with_nearest == 0
+    assert few.growth > some.growth == pytest.approx(LEAST_GROWTH, abs=0.3)
+    for n, of in ((5, few), (15, some), (60, many)):
+        each = BESIDE + BESIDE_ROW * 8000 + of.growth
+        assert of.n_models * each + of.with_nearest * NEAREST_ROW * 8000 < 60.0 + 1e-9, n
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_tables_to_predict_have_the_whole_time_budget(refit: bool) -> None:
+    settings = entry("redshift").settings(time_budget=60.0, refit="everything" if refit else "no")
+    if refit:
+        settings = on_everything(settings)
+        assert settings.time_budget < 60.0
+    assert gaps_when_asked(settings, 10, 8000) == gap_time(60.0, 10, 8000)._replace(
+        growth=LEAST_GROWTH
+    )
 
 
 def test_the_cost_of_a_run_is_within_its_budget() -> None:
