@@ -1,9 +1,10 @@
 """Extremely randomized trees as a conditional density: each leaf is a Gaussian.
 
 Trees of random splits (Geurts, Ernst and Wehenkel 2006) follow steps of the target that no smooth
-kernel does, such as the limits of a survey's selection. The density of a row is the mixture of its
-leaves' Gaussians, as in prediction trees for photometric redshifts (Carrasco Kind and Brunner
-2013, TPZ).
+kernel does, such as the limits of a survey's selection. They also split along given contrasts of
+the inputs, since an oblique step takes many splits along single inputs. The density of a row is the
+mixture of its leaves' Gaussians, as in prediction trees for photometric redshifts (Carrasco Kind
+and Brunner 2013, TPZ).
 
     model = TreeMixture.fit(x, y)
     mean, variance = model.predict(x_new)      # mixture components, "n PARTS" each
@@ -36,13 +37,21 @@ class TreeMixture:
     Args:
         nodes: `feature`, `threshold`, `left`, `right`, `count` of rows, `mean` and `variance` of
             the nodes of all trees, and their `roots` among them. The feature of a leaf is negative.
+            Features are the inputs, then their `contrasts`, a matrix, where there are any.
     """
 
     def __init__(self, nodes: dict[str, Tensor]) -> None:
         self._nodes = {name: values.numpy() for name, values in nodes.items()}
 
     @classmethod
-    def fit(cls, x: X, y: Values, n_trees: int = N_TREES, seed: int = 0) -> TreeMixture:
+    def fit(
+        cls,
+        x: X,
+        y: Values,
+        n_trees: int = N_TREES,
+        seed: int = 0,
+        contrasts: Float[np.ndarray, "k d"] | None = None,
+    ) -> TreeMixture:
         """Fit trees, and the Gaussian of each leaf to its training rows.
 
         Args:
@@ -50,9 +59,11 @@ class TreeMixture:
             y: Targets.
             n_trees: Number of trees, a multiple of `PARTS`.
             seed: Seed of the splits.
+            contrasts: Linear combinations of inputs that trees split along, too.
         """
+        features = x if contrasts is None else np.hstack([x, x @ contrasts.T])
         forest = ExtraTreesRegressor(n_trees, min_samples_leaf=LEAF_ROWS, random_state=seed)
-        trees = [tree.tree_ for tree in forest.fit(x, y).estimators_]
+        trees = [tree.tree_ for tree in forest.fit(features, y).estimators_]
         roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
         columns = {
             "feature": ([tree.feature for tree in trees], np.int16),
@@ -65,6 +76,8 @@ class TreeMixture:
         }
         nodes = {n: np.concatenate(values).astype(kind) for n, (values, kind) in columns.items()}
         nodes["roots"] = roots.astype(np.int32)
+        if contrasts is not None:
+            nodes["contrasts"] = contrasts
         return cls({name: torch.from_numpy(values) for name, values in nodes.items()})
 
     def predict(self, x: X) -> tuple[Parts, Parts]:
@@ -107,7 +120,9 @@ class TreeMixture:
 
     def _leaves(self, x: X) -> Int[np.ndarray, "n t"]:
         """Leaf of each row in each tree."""
-        nodes, values = self._nodes, x.astype(np.float32)  # thresholds are float32, too
+        nodes = self._nodes
+        values = np.hstack([x, x @ nodes["contrasts"].T]) if "contrasts" in nodes else x
+        values = values.astype(np.float32)  # as thresholds
         at = np.tile(nodes["roots"], (len(x), 1))
         row, tree = (index.ravel() for index in np.indices(at.shape))
         while len(row):

@@ -101,6 +101,7 @@ class GPzEnsemble:
         T: Float[Tensor, "q d"],
         deadline: Deadline = NEVER,
         quick: bool = False,
+        contrasts: Float[np.ndarray, "k q"] | None = None,
         omitted: Collection[str] = (),
     ) -> GPzEnsemble:
         """Weigh GPz and other members by the left-out rows of each fold.
@@ -112,6 +113,7 @@ class GPzEnsemble:
             T: Matrix from the inputs x to these coordinates.
             deadline: Deadline of the fit; part of the time is for the first fold's members.
             quick: Whether to omit members that take long and to shorten the search.
+            contrasts: Combinations of these coordinates (`Features.contrasts`).
             omitted: Shapes of further members to omit.
         """
         rows = folds[0].rows
@@ -127,7 +129,7 @@ class GPzEnsemble:
         work = deadline.units(zip(folds, models, left_out), "folds of the average", minimum=1)
         for fold, model, moments in work:
             fold_members = fit_members(
-                fold, fold.train, [model], members, theta, quick, search_deadline
+                fold, fold.train, [model], members, theta, quick, search_deadline, contrasts
             )
             members, search_deadline = [m for m in members if m.name in fold_members], NEVER
             if len(fold.train.y) > SEARCH_ROWS:  # hyperparameters hardly depend on any one row
@@ -150,7 +152,7 @@ class GPzEnsemble:
             joined, y, Contracted, of_members=Rescaled, trivial=trivial, prior=prior
         ).reindex(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
-        refitted = fit_members(folds[0], rows, models, used, theta, quick)
+        refitted = fit_members(folds[0], rows, models, used, theta, quick, NEVER, contrasts)
         return cls([in_coordinates(m, T) for m in models], average, refitted, parts, T, low, high)
 
     @torch.no_grad()

@@ -96,7 +96,10 @@ class FittedGPz:
         x = features.inputs(data.learn).to(device)
         if stacks(s) and len(folds[0].unseen.y):
             ensemble_deadline = deadline.leaving(data.gap_reserve)
-            ensemble = GPzEnsemble.fit(folds, models, left_out, T, ensemble_deadline)
+            contrasts = features.contrasts(T.cpu().numpy())
+            ensemble = GPzEnsemble.fit(
+                folds, models, left_out, T, ensemble_deadline, contrasts=contrasts
+            )
         else:
             ensemble = GPzEnsemble([in_coordinates(model, T) for model in models])
         density_rows = x

@@ -313,5 +313,8 @@ def _fit_columns(
     best = {f"0.{name}": value for name, value in growing.best[0].items()}
     models, _, left_out = finished(growing, best)
     omitted = () if nearest else (NEAREST,)
-    ensemble = GPzEnsemble.fit([fold], models, left_out, T, quick=True, omitted=omitted)
+    contrasts = features.contrasts(features.T)
+    ensemble = GPzEnsemble.fit(
+        [fold], models, left_out, T, quick=True, contrasts=contrasts, omitted=omitted
+    )
     return MissingPatternModel(features, ensemble)

@@ -88,13 +88,31 @@ class EnsembleMember(NamedTuple):
         """Fixed noise variance of rows, up to a factor that some members learn."""
         return gpz_noise**self.power if self.power else np.zeros_like(gpz_noise)
 
-    def fit(self, x: Inputs, y: Values, gpz_noise: Values, theta: Any, quick: bool) -> Model:
-        """Fit the member; `theta` are its hyperparameters, if they are known."""
+    def fit(
+        self,
+        x: Inputs,
+        y: Values,
+        gpz_noise: Values,
+        theta: Any,
+        quick: bool,
+        contrasts: Float[np.ndarray, "k d"] | None = None,
+    ) -> Model:
+        """Fit the member.
+
+        Args:
+            x: Inputs.
+            y: Targets.
+            gpz_noise: Noise variance of each row.
+            theta: Hyperparameters, if they are known.
+            quick: Whether the search is short.
+            contrasts: Combinations of inputs that trees split along, too.
+        """
         noise = self.fixed_noise(gpz_noise) if self.power else None
         if self.shape == MARGINAL:
             return MarginalGP.fit(x, y)
         if self.shape == TREES:
-            return TreeMixture.fit(x, y, N_QUICK_TREES if quick else N_TREES)
+            n_trees = N_QUICK_TREES if quick else N_TREES
+            return TreeMixture.fit(x, y, n_trees, contrasts=contrasts)
         if self.shape == NEAREST:
             return NearestGP.fit(x, y, noise, theta, QUICK if quick else LONG)
         return AnchoredGP.fit(self.shape, x, y, noise, theta)
@@ -178,6 +196,7 @@ def fit_members(
     theta: Mapping[str, Any],
     quick: bool,
     deadline: Deadline = NEVER,
+    contrasts: Float[np.ndarray, "k d"] | None = None,
 ) -> dict[str, Model]:
     """Fit members to rows while time lasts.
 
@@ -190,6 +209,7 @@ def fit_members(
         quick: Whether fewer rows choose hyperparameters; also done if the time left is too short
             for `LONG`.
         deadline: Deadline of all but the quickest.
+        contrasts: Combinations of inputs (`Features.contrasts`).
     """
 
     X = fold.filled(rows.X[:MAX_ROWS])
@@ -199,5 +219,6 @@ def fit_members(
     fitted, n_quickest = dict[str, Model](), sum(m.shape in QUICKEST for m in ordered)
     for member in deadline.units(ordered, "members of the average", minimum=n_quickest):
         short = quick or deadline.left < LONG.seconds
-        fitted[member.name] = member.fit(x, y, noise, theta.get(member.name), short)
+        known = theta.get(member.name)
+        fitted[member.name] = member.fit(x, y, noise, known, short, contrasts)
     return fitted

@@ -164,6 +164,26 @@ class Features:
         logs = [self.bands.index(b) for b in self.errors] if self.use == "as features" else []
         return [*range(len(self.bands)), *logs]
 
+    def contrasts(self, T: Float[ndarray, "q d"]) -> Float[ndarray, "k q"] | None:
+        """Matrix from coordinates T x to further combinations of bands, for trees.
+
+        A tree splits along its inputs. They are the differences of all pairs of bands, and sums and
+        differences of two colors of neighboring bands, in magnitudes.
+
+        Returns:
+            The matrix; None if the inputs are no colors, or are fewer than the columns.
+        """
+        colors = self.combine[[(row < 0).any() for row in self.combine]]
+        if not len(colors) or self.reduced:
+            return None
+        g = len(colors)
+        wide = [colors[i:j].sum(0) for i in range(g) for j in range(i + 1, g + 1)]
+        pairs = [(colors[i], colors[j], j - i) for i in range(g) for j in range(i + 1, g)]
+        sums = [a + b for a, b, apart in pairs if apart > 1]  # those of neighbors are colors
+        rows = np.array([*wide, *sums, *(a - b for a, b, _ in pairs)])
+        to_bands = np.linalg.solve(T.T, np.diag(self.scale)).T[: len(self.bands)]
+        return np.asarray(rows @ to_bands)
+
     def measured(self, table: pd.DataFrame) -> Float[ndarray, "n d"]:
         """Magnitudes and log errors, NaN where missing; absent columns are missing."""
         table = as_magnitudes(table, self.softening)
