@@ -63,3 +63,18 @@ def test_a_restored_model_predicts_the_same(model: TreeMixture) -> None:
     query, *_ = rows(20, 3)
     again = TreeMixture.from_tensors(model.tensors())
     np.testing.assert_array_equal(again.predict(query), model.predict(query))
+
+
+def test_a_contrast_lets_trees_split_obliquely() -> None:
+    generator = np.random.default_rng(4)
+    x, new = generator.uniform(-1, 1, (2, 1000, 4))
+    contrast = np.array([[1.0, -1.0, 0.0, 0.0]])
+    plain, oblique = (
+        TreeMixture.fit(x, np.sign(x @ contrast[0]), N_QUICK_TREES, contrasts=each)
+        for each in (None, contrast)
+    )
+    error = [np.mean((m.predict(new)[0].mean(1) - np.sign(new @ contrast[0])) ** 2)
+             for m in (plain, oblique)]  # fmt: skip
+    assert error[1] < 0.5 * error[0]
+    again = TreeMixture.from_tensors(oblique.tensors())
+    np.testing.assert_array_equal(again.predict(new), oblique.predict(new))

@@ -280,7 +280,7 @@ def test_a_gp_of_the_nearest_rows_comes_before_other_gps(
     posterior, now, searches = straight[0].study.posterior, [0.0], list[tuple[str, bool]]()
 
     def fit(
-        self: EnsembleMember, x: object, y: object, noise: object, theta: object, quick: bool
+        self: EnsembleMember, x: Any, y: Any, noise: Any, theta: Any, quick: bool, contrasts: Any
     ) -> AnchoredGP:
         searches.append((self.name, quick))
         now[0] += seconds if self.shape == NEAREST else 0.0

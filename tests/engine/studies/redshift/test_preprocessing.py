@@ -46,6 +46,25 @@ def test_colors_are_differences_of_neighbors_and_one_reference(table):
     assert np.allclose(z, (colors - colors.mean(0)) / colors.std(0), atol=1e-10)
 
 
+@pytest.mark.parametrize("trained_on", ["colors", "measurements"])
+def test_contrasts_are_all_colors_and_sums_and_differences_of_two(table, trained_on):
+    features = fit(table.assign(size=1.0), robust="no")
+    T = features.T if trained_on == "colors" else np.eye(8)
+    x = features.inputs(table)
+    made = (x @ torch.as_tensor(T).T).numpy() @ features.contrasts(T).T
+    u, g, r, i = table[BANDS].to_numpy().T
+    colors = [u - g, u - r, u - i, g - r, g - i, r - i]
+    expected = np.column_stack(
+        [*colors, u - g + r - i, u - 2 * g + r, u - g - r + i, g - 2 * r + i]
+    )
+    assert np.allclose(made - made.mean(0), expected - expected.mean(0), atol=1e-9)
+
+
+def test_columns_of_other_kinds_have_no_contrasts(table):
+    features = fit(table, features="as given")
+    assert features.contrasts(features.T) is None
+
+
 @pytest.mark.parametrize("column", ["size", "kind = spiral"])
 def test_a_column_beside_the_magnitudes_leaves_them_their_colors(table, column):
     generator = np.random.default_rng(1)
