@@ -31,12 +31,12 @@ class Ensemble(Generic[P]):
     Attributes:
         weights: Weight of each method, in the order in which tables list them; zero if dropped.
         shape: Correction of the mixture.
-        of_members: Corrections of methods before they are mixed; others are mixed as they are.
+        method_shapes: Corrections of methods before they are mixed; others are mixed as they are.
     """
 
     weights: Mapping[str, float]
     shape: Shape[P]
-    of_members: Mapping[str, Shape[P]] = field(default_factory=dict)
+    method_shapes: Mapping[str, Shape[P]] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -45,7 +45,7 @@ class Ensemble(Generic[P]):
         y: Truth,
         shape: type[Shape[P]] = Shape,
         *,
-        of_members: type[Shape[P]] | None = None,
+        method_shape: type[Shape[P]] | None = None,
         x: Float[np.ndarray, "n d"] | None = None,
         bound: Bool[np.ndarray, " n"] | None = None,
         trivial: str | None = None,
@@ -57,24 +57,22 @@ class Ensemble(Generic[P]):
             left_out: Predictions of the same rows by each method.
             y: Values or classes of the rows.
             shape: How the mixture is corrected.
-            of_members: How each method is corrected beforehand; None: not at all.
+            method_shape: How each method is corrected beforehand; None: not at all.
             x: Standardized inputs of the rows, for shapes that depend on them.
             bound: Rows whose value is only known to be above y; None: there are none.
             trivial: Method that ignores the inputs (see `stacking.weights`).
             prior: Prior count of each method, in rows; a number or one per method.
         """
-        names, corrections = list(left_out), dict[str, Shape[P]]()
-        if of_members is not None:
+        names, shapes = list(left_out), dict[str, Shape[P]]()
+        if method_shape is not None:
             one = np.ones(1)
-            corrections = {n: of_members.fit([p], one, y, x, bound) for n, p in left_out.items()}
-            left_out = {n: corrections[n].combine([p], one, x) for n, p in left_out.items()}
+            shapes = {n: method_shape.fit([p], one, y, x, bound) for n, p in left_out.items()}
+            left_out = {n: shapes[n].combine([p], one, x) for n, p in left_out.items()}
         density = np.stack([log_density(each, y, bound) for each in left_out.values()], 1)
         at = None if trivial is None else names.index(trivial)
         result = stacking.weights(density, at, prior)
         mixed = cls.fit_shape(dict(zip(names, result.tolist())), left_out, y, shape, x, bound)
-        return replace(
-            mixed, of_members={name: corrections[name] for name in mixed.used if corrections}
-        )
+        return replace(mixed, method_shapes={name: shapes[name] for name in mixed.used if shapes})
 
     @classmethod
     def fit_shape(
@@ -123,14 +121,14 @@ class Ensemble(Generic[P]):
         return type(mixed).gathered([(rows, mixed.rows(rows)), (rest, fallback.rows(rest))])
 
     def _corrected(self, name: str, prediction: P, x: Float[np.ndarray, "n d"] | None) -> P:
-        shape = self.of_members.get(name)
+        shape = self.method_shapes.get(name)
         return prediction if shape is None else shape.combine([prediction], np.ones(1), x)
 
     def meta(self) -> dict[str, Any]:
         """JSON-ready arguments of `from_meta`."""
-        members = {name: shape.meta() for name, shape in self.of_members.items()}
+        shapes = {name: shape.meta() for name, shape in self.method_shapes.items()}
         meta = {"weights": list(self.weights.values()), **self.shape.meta()}
-        return {**meta, "of_members": members} if members else meta
+        return {**meta, "method_shapes": shapes} if shapes else meta
 
     @classmethod
     def from_meta(
@@ -138,12 +136,12 @@ class Ensemble(Generic[P]):
         meta: Mapping[str, Any],
         names: Sequence[str],
         shape: type[Shape[P]] = Shape,
-        of_members: type[Shape[P]] = Shape,
+        method_shape: type[Shape[P]] = Shape,
     ) -> Ensemble[P]:
         """The inverse of `meta`, for methods of these names."""
-        stored = meta.get("of_members", {})
-        members = {name: of_members.from_meta(of) for name, of in stored.items()}
-        return cls(dict(zip(names, map(float, meta["weights"]))), shape.from_meta(meta), members)
+        stored = meta.get("method_shapes", {})
+        shapes = {name: method_shape.from_meta(of) for name, of in stored.items()}
+        return cls(dict(zip(names, map(float, meta["weights"]))), shape.from_meta(meta), shapes)
 
 
 def describe(ensemble: Ensemble[Any] | None, own: str, of: str = "Predictions") -> str:

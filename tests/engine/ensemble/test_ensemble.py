@@ -136,9 +136,9 @@ def test_a_member_that_is_too_wide_is_corrected_before_it_is_weighed() -> None:
         "calibrated": MixturePredictive.gaussian(y + 0.4 * rng.normal(size=N), 0.16 * one),
     }
     plain = Ensemble.fit(told, y, Contracted)
-    corrected = Ensemble.fit(told, y, Contracted, of_members=Rescaled)
+    corrected = Ensemble.fit(told, y, Contracted, method_shape=Rescaled)
     assert corrected.weights["wide"] > plain.weights["wide"]
-    assert set(corrected.of_members) == set(corrected.used)
+    assert set(corrected.method_shapes) == set(corrected.used)
     gain = corrected.combine(told).log_prob(y) - plain.combine(told).log_prob(y)
     assert gain.mean() > 0.3
     read = Ensemble.from_meta(corrected.meta(), list(told), Contracted, Rescaled)

@@ -149,7 +149,7 @@ class GPzEnsemble:
         prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
         trivial = TRIVIAL if len(rows.y) > MARGINAL_GP_MAX_ROWS else None
         average = Ensemble.fit(
-            joined, y, Contracted, of_members=Rescaled, trivial=trivial, prior=prior
+            joined, y, Contracted, method_shape=Rescaled, trivial=trivial, prior=prior
         ).reindex(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
         refitted = fit_members(folds[0], rows, models, used, theta, quick, NEVER, contrasts)
@@ -272,7 +272,7 @@ class GPzEnsemble:
         if not meta:
             return cls(models)
         if "shape" in meta:  # older runs have the same scales for all
-            meta = {**meta, "of_members": {name: {"scales": meta["shape"]} for name in NAMES}}
+            meta = {**meta, "method_shapes": {name: {"scales": meta["shape"]} for name in NAMES}}
         average = Ensemble.from_meta(meta, NAMES, Contracted, Rescaled)
         further = {
             name: member.from_tensors(part(tensors, f"stack.{k}."))

@@ -173,14 +173,15 @@ class Features:
         Returns:
             The matrix; None if the inputs are no colors, or are fewer than the columns.
         """
-        colors = self.combine[[(row < 0).any() for row in self.combine]]
-        if not len(colors) or self.reduced:
+        neighbors = self.combine[[(row < 0).any() for row in self.combine]]
+        n = len(neighbors)
+        if not n or self.reduced:
             return None
-        g = len(colors)
-        wide = [colors[i:j].sum(0) for i in range(g) for j in range(i + 1, g + 1)]
-        pairs = [(colors[i], colors[j], j - i) for i in range(g) for j in range(i + 1, g)]
-        sums = [a + b for a, b, apart in pairs if apart > 1]  # those of neighbors are colors
-        rows = np.array([*wide, *sums, *(a - b for a, b, _ in pairs)])
+        colors = [neighbors[i:j].sum(0) for i in range(n) for j in range(i + 1, n + 1)]
+        pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+        sums = [neighbors[i] + neighbors[j] for i, j in pairs if j > i + 1]  # others are colors
+        differences = [neighbors[i] - neighbors[j] for i, j in pairs]
+        rows = np.array([*colors, *sums, *differences])
         to_bands = np.linalg.solve(T.T, np.diag(self.scale)).T[: len(self.bands)]
         return np.asarray(rows @ to_bands)
 
