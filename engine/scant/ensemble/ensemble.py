@@ -75,6 +75,43 @@ class Ensemble(Generic[P]):
         return replace(mixed, method_shapes={name: shapes[name] for name in mixed.used if shapes})
 
     @classmethod
+    def fit_best(
+        cls,
+        kinds: Sequence[tuple[type[Shape[P]], type[Shape[P]] | None]],
+        left_out: Mapping[str, P],
+        y: Truth,
+        trivial: str | None = None,
+        prior: float | Sequence[float] = stacking.PRIOR,
+    ) -> Ensemble[P]:
+        """Fit with the corrections under which one half of the rows predicts the other best.
+
+        Args:
+            kinds: Pairs of `shape` and `method_shape`; of equally good ones the first.
+            left_out: Predictions of the same rows by each method.
+            y: Values or classes of the rows.
+            trivial: Method that ignores the inputs (see `stacking.weights`).
+            prior: Prior count of each method, in rows; a number or one per method.
+        """
+        halves = [np.arange(k, len(y), 2) for k in (0, 1)]
+
+        def fitted(kind: int, rows: np.ndarray) -> Ensemble[P]:
+            shape, method_shape = kinds[kind]
+            part = {name: each.rows(rows) for name, each in left_out.items()}
+            return cls.fit(
+                part, y[rows], shape, method_shape=method_shape, trivial=trivial, prior=prior
+            )
+
+        def score(kind: int) -> float:
+            total = 0.0
+            for rows, others in (halves, halves[::-1]):
+                unseen = {name: each.rows(others) for name, each in left_out.items()}
+                mixed = fitted(kind, rows).combine(unseen)
+                total += float(log_density(mixed, y[others]).sum())
+            return total
+
+        return fitted(max(range(len(kinds)), key=score), np.arange(len(y)))
+
+    @classmethod
     def fit_shape(
         cls,
         weights: Mapping[str, float],

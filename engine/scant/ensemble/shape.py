@@ -210,7 +210,8 @@ class Rescaled(Shape[MixturePredictive]):
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Rescaled:
-        return cls(tuple(meta["scales"]), Contracted.from_meta(meta))
+        scales = meta.get("scales") or meta.get("shape") or cls().scales  # older runs: "shape"
+        return cls(tuple(scales), Contracted.from_meta(meta))
 
 
 @dataclass(frozen=True)

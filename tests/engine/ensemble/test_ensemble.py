@@ -146,6 +146,19 @@ def test_a_member_that_is_too_wide_is_corrected_before_it_is_weighed() -> None:
     _same(read.combine(told), corrected.combine(told))
 
 
+def test_the_corrections_are_those_that_predict_other_rows_best() -> None:
+    rng = np.random.default_rng(6)
+    y, one = rng.standard_t(3, size=N), np.ones(N)
+    told = {
+        "wide": MixturePredictive.gaussian(y + 0.1 * rng.normal(size=N), 0.25 * one),
+        "calibrated": MixturePredictive.gaussian(y + 0.4 * rng.normal(size=N), 0.16 * one),
+    }
+    kinds = [(Shape, None), (Contracted, Rescaled)]
+    for order in (kinds, kinds[::-1]):
+        best = Ensemble.fit_best(order, told, y)
+        assert best == Ensemble.fit(told, y, Contracted, method_shape=Rescaled)
+
+
 def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:
     told, y, _ = _classes(np.random.default_rng(1))
     ensemble = Ensemble.fit({"unsure": told["unsure"]}, y, Sharpened)

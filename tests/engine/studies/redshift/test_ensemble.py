@@ -254,17 +254,17 @@ def test_members_that_no_fold_had_time_for_have_no_weight(monkeypatch: pytest.Mo
 def test_a_run_of_an_older_version_is_read(straight: tuple[Fit, list[object]]) -> None:
     run, _ = straight
     ensemble = run.study.posterior.ensemble
-    new = ("method_shapes", "contraction", "log_spread")
+    new = ("method_shapes", "scales", "contraction", "log_spread")
     meta = {name: value for name, value in ensemble.meta().items() if name not in new}
 
     def read(further: dict[str, object]) -> Any:
         args = ensemble.tensors(), len(ensemble.models), run.study.settings, torch.device("cpu")
         return GPzEnsemble.from_tensors(*args, meta | further).average
 
-    assert not read({}).method_shapes
+    assert read({}).shape == Rescaled()
     scales = [0.2, 0.0, 0.5, 0.0, 0.0, 0.3, 0.0]
     older = read({"shape": scales, "spread_factor": 0.5})
-    assert {shape.scales for shape in older.method_shapes.values()} == {tuple(scales)}
+    assert older.shape.scales == tuple(scales)
     told = dict.fromkeys(older.used, MixturePredictive.gaussian(np.zeros(1), np.ones(1)))
     wider = 0.2 * 0.5**2 + 0.5 + 0.3 * 2.8**2
     np.testing.assert_allclose(older.combine(told).variance, 0.25 * wider)
