@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from scant.ensemble import stacking
+from scant.ensemble import spread, stacking
 from scant.ensemble.shape import P, Shape, Truth, log_density
 
 LEFT_OUT = "training rows that were left out"
@@ -57,7 +57,7 @@ class Ensemble(Generic[P]):
             left_out: Predictions of the same rows by each method.
             y: Values or classes of the rows.
             shape: How the mixture is corrected.
-            method_shape: How each method is corrected beforehand; None: not at all.
+            method_shape: How methods, which all answer all rows, are corrected first; None: not.
             x: Standardized inputs of the rows, for shapes that depend on them.
             bound: Rows whose value is only known to be above y; None: there are none.
             trivial: Method that ignores the inputs (see `stacking.weights`).
@@ -80,19 +80,21 @@ class Ensemble(Generic[P]):
         kinds: Sequence[tuple[type[Shape[P]], type[Shape[P]] | None]],
         left_out: Mapping[str, P],
         y: Truth,
+        half: Int[np.ndarray, " n"],
         trivial: str | None = None,
         prior: float | Sequence[float] = stacking.PRIOR,
     ) -> Ensemble[P]:
         """Fit with the corrections under which one half of the rows predicts the other best.
 
         Args:
-            kinds: Pairs of `shape` and `method_shape`; of equally good ones the first.
+            kinds: Pairs of `shape` and `method_shape`; the first if there are too few rows to tell.
             left_out: Predictions of the same rows by each method.
             y: Values or classes of the rows.
+            half: 0 or 1 for each row; predictions of one row in several folds have the same.
             trivial: Method that ignores the inputs (see `stacking.weights`).
             prior: Prior count of each method, in rows; a number or one per method.
         """
-        halves = [np.arange(k, len(y), 2) for k in (0, 1)]
+        halves = [np.flatnonzero(half == k) for k in (0, 1)]
 
         def fitted(kind: int, rows: np.ndarray) -> Ensemble[P]:
             shape, method_shape = kinds[kind]
@@ -109,7 +111,8 @@ class Ensemble(Generic[P]):
                 total += float(log_density(mixed, y[others]).sum())
             return total
 
-        return fitted(max(range(len(kinds)), key=score), np.arange(len(y)))
+        few = min(map(len, halves)) < spread.MIN_ROWS
+        return fitted(0 if few else max(range(len(kinds)), key=score), np.arange(len(y)))
 
     @classmethod
     def fit_shape(

@@ -29,11 +29,12 @@ SCALES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # factors of the standard deviatio
 UNCHANGED = SCALES.index(1.0)
 GAUSSIAN = 10.0  # rows for which the deviations count as right from the start
 RARE = 0.001  # weight below which a scale is left out
-# Prior standard deviation of the constant and of the slope of a contraction's log factor. On 235 to
-# 1,000 rows of diabetes and Friedman's function a prior of 0.1 cost up to .0036 nats, 0.05 up to
-# .0016; thousands of rows outweigh either.
+# Prior standard deviation of the constant and of the slope of a contraction's log factor. Of a
+# constant alone, 0.1 cost up to .0036 nats on 235 to 1,000 rows (diabetes, Friedman's function),
+# 0.05 up to .0016; thousands of rows outweigh either.
 CONTRACTION_STD = 0.05
 MIN_SPREAD = 1e-12  # of a standardized value
+SAME_SPREAD = 0.01  # deviation of log spreads up to which they count as equal
 
 
 def log_density(prediction: P, y: Truth, bound: Bounds = None) -> Rows:
@@ -132,7 +133,8 @@ class Contracted(Shape[MixturePredictive]):
     ) -> Contracted:
         plain = MixturePredictive.mixed(members, weights)
         spreads = _log_spread(plain)
-        made = cls(scale=(float(spreads.mean()), float(spreads.std()) or 1.0))
+        width = float(spreads.std())
+        made = cls(scale=(float(spreads.mean()), width if width > SAME_SPREAD else 1.0))
 
         def of_factor(factor: Rows) -> Rows:
             return log_density(plain.contracted(factor), y, bound)

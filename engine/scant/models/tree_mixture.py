@@ -23,10 +23,10 @@ from torch import Tensor
 PARTS = 12  # components of a prediction: leaves with similar means are one Gaussian
 N_TREES, N_QUICK_TREES = 4 * PARTS, 2 * PARTS
 LEAF_ROWS = 3  # minimum rows of a leaf
-# Rows up to which each split tries all features; with more rows as many fewer, for the same time.
-# With half of the features trees of 5,000 to 8,000 galaxies took half of the time and had a
-# log-likelihood lower by .025 (RAIL), .003 (SDSS), .046 (DC2) and -.013 (BOSS).
-ALL_FEATURES_ROWS = 8000
+# Rows up to which each split tries all contrasts; with more rows as many features fewer, for the
+# same time. With half of the features trees of 5,000 to 8,000 galaxies took half of the time and
+# had a log-likelihood lower by .025 (RAIL), .003 (SDSS), .046 (DC2) and -.013 (BOSS).
+ALL_CONTRASTS_ROWS = 8000
 MIN_VARIANCE = 1e-4  # of a leaf, in variances of the target
 BLOCK_ROWS = 4096  # query rows whose leaves fit into memory
 
@@ -65,11 +65,14 @@ class TreeMixture:
             seed: Seed of the splits.
             contrasts: Linear combinations of inputs that trees split along, too.
         """
-        features = x if contrasts is None else np.hstack([x, x @ contrasts.T])
+        features, share = x, 1.0
+        if contrasts is not None:
+            features = np.hstack([x, x @ contrasts.T])
+            share = min(1.0, ALL_CONTRASTS_ROWS / len(x))
         forest = ExtraTreesRegressor(
             n_trees,
             min_samples_leaf=LEAF_ROWS,
-            max_features=min(1.0, ALL_FEATURES_ROWS / len(x)),
+            max_features=share,
             random_state=seed,
         )
         trees = [tree.tree_ for tree in forest.fit(features, y).estimators_]

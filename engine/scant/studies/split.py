@@ -17,7 +17,6 @@ import param
 from jaxtyping import Bool, Int
 
 from scant.errors import BadInput
-from scant.studies.auto import training_seconds
 from scant.studies.base import Settings
 from scant.tables.column_matching import listed
 from scant.tables.schema import Column
@@ -27,7 +26,6 @@ ROLES = (TRAIN, VALIDATION, TEST)
 UNUSED = ""  # a row without a target
 BLOCKS = 25  # into which numbers are cut, such as a time; of two columns 5 x 5
 EVERYTHING = "everything"  # what `refit` is of a fit that holds no row out
-REFIT_SHARE = 0.45  # of the time budget, for the fit on everything that follows the scored one
 
 SPLIT = Column(
     "split",
@@ -84,17 +82,6 @@ class SplitSettings(Settings):
         doc="everything: after the report, fit again on all rows, including the held-out ones; "
         "predictions come from this fit, scores from the split. `scant fit --predict` does so.",
     )
-
-
-def whole_time_budget(settings: SplitSettings) -> float:
-    """Time budget that the user set, in seconds.
-
-    Args:
-        settings: Settings of a fitted study. If it was fitted to everything, its own budget was a
-            share of the user's, unless steps ended the fit.
-    """
-    shared = settings.refit == EVERYTHING and training_seconds(settings) is not None
-    return float(settings.time_budget) / (REFIT_SHARE if shared else 1.0)
 
 
 class Parts(NamedTuple):

@@ -57,8 +57,10 @@ class Fit(Iterator[Event]):
         budget: float = math.inf,
         folds: Folds | None = None,
         effort: Effort | None = None,
+        time_budget: float | None = None,
     ) -> None:
         self.study = study
+        self._time_budget = time_budget
         self._refit, self._everything = refit, study
         self.table = table
         self.control = control
@@ -92,6 +94,8 @@ class Fit(Iterator[Event]):
                 self.study = self._everything
             case Finished():
                 self.report = event.report
+                if self._time_budget is not None:  # the two fits had parts of it
+                    self.study.settings.param.update(time_budget=self._time_budget)
         return event
 
     def plot(self) -> Any:
@@ -188,6 +192,7 @@ def fit(
         budget,
         folds,
         effort,
+        None if make_refit is None else settings.values().get("time_budget"),
     )
 
 

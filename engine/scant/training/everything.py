@@ -8,12 +8,13 @@ from dataclasses import replace
 from scant.events import Event, Finished, Fitted, Note, Progress, Report, State
 from scant.studies import Settings
 from scant.studies.auto import training_seconds
-from scant.studies.split import EVERYTHING, REFIT_SHARE
+from scant.studies.split import EVERYTHING
 
 QUIET = {"baselines": False, "repeats": 1}  # settings without work that only a report needs
-# Share of the refit, `REFIT_SHARE` of the time budget, for training: as long as in the scored fit
-# (70 % of the rest), whose weights and temperatures are reused; the refit has no report.
-REFIT_TRAINING_SHARE = 0.8
+# Share of the time budget for the refit, and share of the refit for training. Training is as long
+# as in the scored fit (70 % of the rest), whose weights and temperatures are reused; the refit has
+# no report.
+REFIT_SHARE, REFIT_TRAINING_SHARE = 0.45, 0.8
 
 
 def refits(settings: Settings) -> bool:

@@ -38,9 +38,8 @@ from scant.learners.cost import SECONDS
 from scant.problem import Comparison
 from scant.studies.auto import CHOSEN, listed, read
 from scant.studies.protocol import Study, blob
-from scant.studies.split import REFIT_SHARE
 from scant.training.control import Control
-from scant.training.everything import REFIT_TRAINING_SHARE, refitted
+from scant.training.everything import REFIT_SHARE, REFIT_TRAINING_SHARE, refitted
 from scant.training.folds import Folds, pooled
 from scant.training.search import Search
 

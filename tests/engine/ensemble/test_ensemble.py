@@ -155,8 +155,20 @@ def test_the_corrections_are_those_that_predict_other_rows_best() -> None:
     }
     kinds = [(Shape, None), (Contracted, Rescaled)]
     for order in (kinds, kinds[::-1]):
-        best = Ensemble.fit_best(order, told, y)
+        best = Ensemble.fit_best(order, told, y, np.arange(N) % 2)
         assert best == Ensemble.fit(told, y, Contracted, method_shape=Rescaled)
+
+
+def test_corrections_that_fit_only_the_rows_they_saw_are_not_chosen() -> None:
+    """Calibrated predictions of few rows; a correction always gains on the rows it is fitted to."""
+    kinds, plain, n = [(Rescaled, Rescaled), (Shape, None)], 0, 60
+    for seed in range(10):
+        y = np.random.default_rng(seed).normal(size=n)
+        told = {"calibrated": MixturePredictive.gaussian(np.zeros(n), np.ones(n))}
+        plain += type(Ensemble.fit_best(kinds, told, y, np.arange(n) % 2).shape) is Shape
+    assert plain >= 4  # 6; by the rows that corrections are fitted to: none
+    few = {"calibrated": told["calibrated"].rows(np.arange(1))}
+    assert type(Ensemble.fit_best(kinds, few, y[:1], np.zeros(1, dtype=int)).shape) is Rescaled
 
 
 def test_probabilities_that_are_not_sure_enough_are_sharpened() -> None:

@@ -63,6 +63,17 @@ def test_the_factor_of_older_runs_is_a_constant() -> None:
     assert old.combine([told], np.ones(1)).variance == pytest.approx([0.25, 2.25])
 
 
+def test_equal_spreads_have_no_slope() -> None:
+    rng = np.random.default_rng(3)
+    spread = 1 + 1e-15 * rng.normal(size=1000)
+    told = MixturePredictive.gaussian(np.zeros(1000), spread)
+    shape = Contracted.fit([told], np.ones(1), 0.5 * rng.normal(size=1000), None, None)
+    new = MixturePredictive.gaussian(np.zeros(2), np.array([1.0, 1 + 1e-14]))
+    first, second = shape.combine([new], np.ones(1)).variance
+    assert first == pytest.approx(second)
+    assert first < 0.5
+
+
 def test_few_rows_contract_nothing() -> None:
     told = MixturePredictive.gaussian(np.zeros(10), np.ones(10))
     shape = Contracted.fit([told], np.ones(1), np.zeros(10), None, None)

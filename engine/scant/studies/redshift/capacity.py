@@ -21,7 +21,7 @@ from scant.studies.redshift.growth_budget import (
     step_seconds,
 )
 from scant.studies.redshift.settings import RedshiftSettings
-from scant.studies.split import TEST, VALIDATION, SplitCounts, whole_time_budget
+from scant.studies.split import TEST, VALIDATION, SplitCounts
 
 MOST_STEPS = 3000
 LEAST_TESTED = 5  # least number of rows for a meaningful score
@@ -154,8 +154,9 @@ def gap_time(seconds: float, n_gaps: int, rows: int) -> GapTime:
     each = BESIDE + BESIDE_ROW * rows + LEAST_GROWTH
     n_models = min(n_gaps, int(seconds / each))
     rest = seconds - n_models * each
-    with_nearest = min(n_models, int(rest / (NEAREST_ROW * rows)))
-    rest -= with_nearest * NEAREST_ROW * rows
+    nearest = NEAREST_ROW * max(rows, 1)
+    with_nearest = min(n_models, int(rest / nearest))
+    rest -= with_nearest * nearest
     growth = LEAST_GROWTH + rest / max(n_models, 1)
     return GapTime(n_models, with_nearest, min(MOST_GROWTH, growth))
 
@@ -164,9 +165,9 @@ def gaps_when_asked(s: RedshiftSettings, n_gaps: int, rows: int) -> GapTime:
     """Models of gaps when tables to predict need them, in a time budget of their own.
 
     Their growth does not depend on their number, so that a row is predicted alike in tables with
-    other gaps, unless there are so many that time is short.
+    other gaps, unless there are so many that not all have GPs of the nearest rows.
     """
-    seconds = min(s.gap_seconds, whole_time_budget(s))
+    seconds = min(s.gap_seconds, s.time_budget)
     return gap_time(seconds, n_gaps, rows)._replace(growth=LEAST_GROWTH)
 
 

@@ -3,8 +3,8 @@
 Left-out rows choose the weights (`scant.ensemble`). A few dozen rows cannot identify the best
 member, so a GP averaged over its hyperparameters has a strong prior. Errors have heavier tails and
 a sharper middle than members predict, and trees are too wide: left-out rows also rescale and
-contract the members or, where they are few, their mixture. GPz alone predicts rows with missing
-values, which it integrates over, unless they lack few of many columns.
+contract the members or their mixture, whichever predicts other left-out rows better. GPz alone
+predicts rows with missing values, which it integrates over, unless they lack few of many columns.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ PRIOR = 0.3  # prior count of a member, in rows
 MARGINAL_GP_PRIOR = 10.0  # of the GP averaged over its hyperparameters
 PART_PRIOR = 1.0  # of a component of a GP of the nearest rows
 
-# What is rescaled: each member, or the mixture. Members were better by .001 to .031 nats on five
-# tables of 5,000 to 8,000 galaxies, the mixture by .08 on a table with many zeros (Fair's survey)
-# and by .007 on four of 62 to 303 rows.
-SHAPES = ((Rescaled, None), (Contracted, Rescaled))
+# Shape of the mixture, and of each member beforehand. Rescaled members were better by .001 to .031
+# nats on five tables of 5,000 to 8,000 galaxies, the rescaled mixture by .08 on a table with many
+# zeros (Fair's survey) and by .007 on four of 62 to 303 rows.
+CORRECTIONS = ((Rescaled, None), (Contracted, Rescaled))
 
 GPZ = "GPz"
 NAMES = (GPZ, *MEMBERS)
@@ -130,7 +130,8 @@ class GPzEnsemble:
         ]
         theta: Mapping[str, Any] = {}
         search_deadline, scored = deadline.share(MEMBERS_SHARE), slice(MAX_LEFT_OUT)
-        predictions, targets = list[dict[str, MixturePredictive]](), list[np.ndarray]()
+        predictions = list[dict[str, MixturePredictive]]()
+        targets, halves = list[np.ndarray](), list[np.ndarray]()
         work = deadline.units(zip(folds, models, left_out), "folds of the average", minimum=1)
         for fold, model, moments in work:
             fold_members = fit_members(
@@ -144,6 +145,7 @@ class GPzEnsemble:
             others = {m.name: m.predict(fold_members[m.name], x, gpz, low, high) for m in members}
             predictions.append({GPZ: gpz, **others})
             targets.append(fold.unseen.y[scored].cpu().numpy())
+            halves.append(fold.validation[scored].cpu().numpy() % 2)
         y = np.concatenate(targets)
         joined = {n: MixturePredictive.concat([p[n] for p in predictions]) for n in predictions[0]}
         nearest = [m.name for m in members if m.shape == NEAREST]
@@ -153,7 +155,9 @@ class GPzEnsemble:
             joined[name] = replace(joined[name], weights=weights, shares=None)
         prior = [PRIOR, *(MARGINAL_GP_PRIOR if m.shape == MARGINAL else PRIOR for m in members)]
         trivial = TRIVIAL if len(rows.y) > MARGINAL_GP_MAX_ROWS else None
-        average = Ensemble.fit_best(SHAPES, joined, y, trivial, prior).reindex(NAMES)
+        average = Ensemble.fit_best(
+            CORRECTIONS, joined, y, np.concatenate(halves), trivial, prior
+        ).reindex(NAMES)
         used = [MEMBERS[name] for name in average.used if name != GPZ]
         refitted = fit_members(folds[0], rows, models, used, theta, quick, NEVER, contrasts)
         return cls([in_coordinates(m, T) for m in models], average, refitted, parts, T, low, high)

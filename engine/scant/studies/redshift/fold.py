@@ -100,7 +100,7 @@ class Fold:
         validation: Int[Tensor, " v"],
         target: Target,
     ) -> None:
-        self.rows, self.target = rows, target
+        self.rows, self.target, self.validation = rows, target, validation
         self.train, self.unseen = rows[train], rows[validation]
         self.asked = self.filled(self.unseen.X)
         self.model: GPz

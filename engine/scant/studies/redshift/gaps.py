@@ -98,8 +98,8 @@ class MissingPatternModels:
     ) -> None:
         """Add models of the patterns of rows to predict, the most frequent first.
 
-        Their number is bounded, and each takes the same effort: predictions depend neither on the
-        clock nor, up to this number, on the other rows of the table.
+        How many there are and which have a GP of the nearest rows depends on the gaps that were
+        met so far, not on the clock.
 
         Args:
             query: Rows to predict (`lacking`).
@@ -117,7 +117,8 @@ class MissingPatternModels:
         new = [p for p in patterns.measured if p in present and p not in self.models]
         n_gaps = len(self.models) + len(new)
         time = gaps_when_asked(settings, n_gaps, len(learned.table))
-        for k, p in enumerate(new[: time.n_models - len(self.models)], len(self.models)):
+        n_left = max(time.n_models - len(self.models), 0)
+        for k, p in enumerate(new[:n_left], len(self.models)):
             self.models[p] = _fit_pattern(
                 p, features, target, settings, learned, time.growth, k < time.with_nearest, device
             )

@@ -22,6 +22,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from scant.studies.auto import AUTO, Choice
+from scant.studies.redshift.colors import color_matrix, contrasts
 from scant.studies.redshift.components import projection, transformed, whole
 from scant.studies.redshift.fluxes import as_magnitudes, softening
 from scant.studies.redshift.settings import AS_GIVEN, COLORS, COMPONENTS, RedshiftSettings
@@ -165,23 +166,14 @@ class Features:
         return [*range(len(self.bands)), *logs]
 
     def contrasts(self, T: Float[ndarray, "q d"]) -> Float[ndarray, "k q"] | None:
-        """Matrix from coordinates T x to further combinations of bands, for trees.
-
-        A tree splits along its inputs. They are the differences of all pairs of bands, and sums and
-        differences of two colors of neighboring bands, in magnitudes.
+        """Matrix from coordinates T x to combinations of bands in magnitudes (`colors.contrasts`).
 
         Returns:
             The matrix; None if the inputs are no colors, or are fewer than the columns.
         """
-        neighbors = self.combine[[(row < 0).any() for row in self.combine]]
-        n = len(neighbors)
-        if not n or self.reduced:
+        rows = contrasts(self.combine[[(row < 0).any() for row in self.combine]])
+        if not len(rows) or self.reduced:
             return None
-        colors = [neighbors[i:j].sum(0) for i in range(n) for j in range(i + 1, n + 1)]
-        pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
-        sums = [neighbors[i] + neighbors[j] for i, j in pairs if j > i + 1]  # others are colors
-        differences = [neighbors[i] - neighbors[j] for i, j in pairs]
-        rows = np.array([*colors, *sums, *differences])
         to_bands = np.linalg.solve(T.T, np.diag(self.scale)).T[: len(self.bands)]
         return np.asarray(rows @ to_bands)
 
@@ -294,15 +286,6 @@ def alike(bands: pd.DataFrame) -> bool:
     spread = rows.quantile(0.75) - rows.quantile(0.25)
     correlations = [rows[a].corr(rows[b], "spearman") for a, b in pairwise(rows.columns)]
     return bool(spread.max() < SPREADS * spread.min() and np.nanmedian(correlations) > TOGETHER)
-
-
-def color_matrix(b: int) -> Float[ndarray, "b b"]:
-    """Matrix to the middle band as reference and the differences of neighboring bands."""
-    matrix = np.zeros((b, b))
-    matrix[0, b // 2] = 1.0
-    for i in range(b - 1):
-        matrix[i + 1, i], matrix[i + 1, i + 1] = 1.0, -1.0
-    return matrix
 
 
 def _column(table: pd.DataFrame, name: str) -> Float[ndarray, " n"]:

@@ -17,9 +17,9 @@ from scant.deadline import Deadline
 from scant.ensemble import Contracted, Rescaled, describe
 from scant.events import Fitted
 from scant.models.anchored_gp import AnchoredGP
-from scant.models.nearest_gp import LONG
+from scant.models.nearest_gp import LONG, QUICK, NearestGP
 from scant.predictive import MixturePredictive
-from scant.studies.redshift.ensemble import GPzEnsemble
+from scant.studies.redshift.ensemble import NAMES, GPzEnsemble
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.members import (
     EQUAL,
@@ -268,6 +268,24 @@ def test_a_run_of_an_older_version_is_read(straight: tuple[Fit, list[object]]) -
     told = dict.fromkeys(older.used, MixturePredictive.gaussian(np.zeros(1), np.ones(1)))
     wider = 0.2 * 0.5**2 + 0.5 + 0.3 * 2.8**2
     np.testing.assert_allclose(older.combine(told).variance, 0.25 * wider)
+
+
+@pytest.mark.parametrize("name", [name for name, m in MEMBERS.items() if m.retired])
+def test_a_stored_run_keeps_members_that_new_ones_lack(
+    straight: tuple[Fit, list[object]], name: str
+) -> None:
+    made = straight[0].study.posterior.ensemble
+    assert not MEMBERS[name].supports(10_000, False)
+    generator = np.random.default_rng(0)
+    model = NearestGP.fit(generator.normal(size=(60, 2)), generator.normal(size=60), np.ones(60),
+                          search=QUICK)  # fmt: skip
+    average = replace(made.average, weights={"GPz": 0.5, name: 0.5}, method_shapes={})
+    old = replace(made, average=average.reindex(NAMES), beside={name: model})
+    args = old.tensors(), len(old.models), straight[0].study.settings, torch.device("cpu")
+    again = GPzEnsemble.from_tensors(*args, old.meta())
+    assert again.average.used == ["GPz", name]
+    x = torch.zeros(3, 2, dtype=torch.float64)
+    np.testing.assert_allclose(again.predict(x).mean, old.predict(x).mean)
 
 
 @pytest.mark.parametrize(("seconds", "quick"), [(2 * LONG.seconds, False), (1.0, True)])

@@ -25,12 +25,10 @@ from scant.studies.redshift.capacity import (
     LEAST_GROWTH,
     NEAREST_ROW,
     gap_time,
-    gaps_when_asked,
 )
 from scant.studies.redshift.members import QUICKEST, EnsembleMember
 from scant.studies.redshift.study import Study
-from scant.training.api import restore
-from scant.training.everything import on_everything
+from scant.training.api import fit, restore
 from scant.training.loop import train
 
 BANDS = ["u", "g", "r", "i"]
@@ -134,20 +132,19 @@ def test_every_gap_gets_a_model_before_any_gets_a_thorough_one() -> None:
     assert many.n_models < 60
     assert many.with_nearest == 0
     assert few.growth > some.growth == pytest.approx(LEAST_GROWTH, abs=0.3)
+    assert gap_time(1.0, 5, 8000).n_models == gap_time(60.0, 0, 0).n_models == 0
     for n, of in ((5, few), (15, some), (60, many)):
         each = BESIDE + BESIDE_ROW * 8000 + of.growth
         assert of.n_models * each + of.with_nearest * NEAREST_ROW * 8000 < 60.0 + 1e-9, n
 
 
-@pytest.mark.parametrize("refit", [True, False])
-def test_tables_to_predict_have_the_whole_time_budget(refit: bool) -> None:
-    settings = entry("redshift").settings(time_budget=60.0, refit="everything" if refit else "no")
-    if refit:
-        settings = on_everything(settings)
-        assert settings.time_budget < 60.0
-    assert gaps_when_asked(settings, 10, 8000) == gap_time(60.0, 10, 8000)._replace(
-        growth=LEAST_GROWTH
-    )
+def test_tables_to_predict_have_the_whole_time_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
+    run = fit("redshift", galaxies(120), target="z", refit="everything", time_budget=3.0, own=False)
+    list(run)
+    assert run.study.posterior.settings.time_budget == 3.0
+    kept = restore("redshift", run.study.settings.values(), blob(*run.study.fitted()), "cpu")
+    assert kept.posterior.settings.time_budget == 3.0
 
 
 def test_the_cost_of_a_run_is_within_its_budget() -> None:
@@ -181,6 +178,22 @@ def test_what_a_table_to_predict_lacks_is_learned_when_it_comes(
         integral = restore("redshift", {**made.settings.values(), "gap_seconds": 0.0}, kept, "cpu")
         same = np.isclose(integral.predict(query)["mean"], told["mean"], rtol=1e-12)
         assert (same == ~gappy).all()
+
+
+def test_a_table_to_predict_gets_no_more_models_than_there_is_time_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
+    monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
+    made = study(galaxies(240), validation_share=0.2)
+    list(train(made, clock=Clock(), budget=BUDGET))
+    two, one = galaxies(60, ([0, 1], "u"), ([2], "ri")), galaxies(60, ([0], "g"), ([1], "gr"))
+    made.predict(two.drop(columns="z"))
+    assert len(made.posterior.gaps.models) == 2
+    monkeypatch.setattr(gaps, "gaps_when_asked", lambda *args: gap_time(2.0, 5, 240))
+    assert gap_time(2.0, 5, 240).n_models == 1
+    made.predict(one.drop(columns="z"))  # two models are more than there is time for
+    assert len(made.posterior.gaps.models) == 2
 
 
 def test_scores_and_answers_with_bands_missing_are_of_the_models_that_predict_learns(

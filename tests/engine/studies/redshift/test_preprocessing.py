@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 import torch
 
+from scant.studies.redshift.colors import color_matrix
 from scant.studies.redshift.components import transformed
 from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.fold import Rows
 from scant.studies.redshift.prepared import Prepared
-from scant.studies.redshift.preprocessing import TAME, Features, color_matrix
+from scant.studies.redshift.preprocessing import TAME, Features
 from scant.studies.redshift.simulate import simulate
 
 BANDS = ["u", "g", "r", "i"]
@@ -58,6 +59,18 @@ def test_contrasts_are_all_colors_and_sums_and_differences_of_two(table, trained
         [*colors, u - g + r - i, u - 2 * g + r, u - g - r + i, g - 2 * r + i]
     )
     assert np.allclose(made - made.mean(0), expected - expected.mean(0), atol=1e-9)
+
+
+@pytest.mark.parametrize(("count", "contrasts"), [(2, 1), (8, 64), (9, 36), (12, 66), (13, None)])
+def test_many_bands_have_fewer_contrasts(count, contrasts):
+    generator = np.random.default_rng(0)
+    bands = [f"b{k}" for k in range(count)]
+    values = generator.normal(20, 1, (200, 1)) + generator.normal(0, 0.3, (200, count))
+    features = Features.fit(
+        pd.DataFrame(values, columns=bands), bands, RedshiftSettings(features="colors")
+    )
+    made = features.contrasts(features.T)
+    assert (None if made is None else len(made)) == contrasts
 
 
 def test_columns_of_other_kinds_have_no_contrasts(table):
