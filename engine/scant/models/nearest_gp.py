@@ -16,12 +16,15 @@ several modes where those have several.
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from gpytorch.kernels import MaternKernel
 from jaxtyping import Float, Int
+from linear_operator.utils.cholesky import psd_safe_cholesky
+from linear_operator.utils.warnings import NumericalWarning
 from scipy.spatial import KDTree
 from torch import Tensor
 
@@ -204,12 +207,14 @@ def _conditional(
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"]]:
     """Mean and variance, without noise, of each query row given its neighbors."""
     widths, signal = theta[:-3].exp(), theta[-3].exp()
-    K = signal * _correlation(widths, rows, rows) + torch.diag_embed(spread)
-    cross = signal * _correlation(widths, rows, query.unsqueeze(1))
+    # In units of the signal variance, so that jitter is relative to it: a step of the search may
+    # come to a signal of millions of times the noise.
+    K = _correlation(widths, rows, rows) + torch.diag_embed(spread / signal)
+    cross = _correlation(widths, rows, query.unsqueeze(1))
     rhs = torch.cat([cross, targets.unsqueeze(-1)], dim=2)
-    whitened = torch.linalg.solve_triangular(torch.linalg.cholesky(K), rhs, upper=False)
+    whitened = torch.linalg.solve_triangular(psd_safe_cholesky(K), rhs, upper=False)
     mean = (whitened[..., 0] * whitened[..., 1]).sum(1)
-    return mean, (signal - whitened[..., 0].square().sum(1)).clamp(min=0)
+    return mean, signal * (1 - whitened[..., 0].square().sum(1)).clamp(min=0)
 
 
 def _fit_hyperparameters(
@@ -264,5 +269,7 @@ def _maximize_likelihood(
         loss.backward()
         return loss
 
-    optimizer.step(cost)
+    with warnings.catch_warnings():  # jitter at a step of the search, which may not be taken
+        warnings.simplefilter("ignore", NumericalWarning)
+        optimizer.step(cost)
     return raw.detach()

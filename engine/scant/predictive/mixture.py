@@ -162,6 +162,10 @@ class MixturePredictive(ValuePredictive):
             variances=variances,
         )
 
+    def limited(self, max_std: float) -> MixturePredictive:
+        """Limit the components' standard deviations; each source keeps its share."""
+        return replace(self, variances=np.minimum(self.variances, max_std**2))
+
     def contracted(self, factor: Rows) -> MixturePredictive:
         """Contract each row's distribution to the mean of its components by a factor.
 

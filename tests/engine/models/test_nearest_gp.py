@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from linear_operator.utils.warnings import NumericalWarning
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
@@ -43,6 +44,16 @@ def test_with_all_rows_as_neighbors_it_is_the_exact_gp(monkeypatch: pytest.Monke
     assert means.shape == (7, nearest_gp.PARTS)
     known = np.broadcast_to((model.noise + 0.05) / deviation[:, None] ** 2, noise.shape)
     np.testing.assert_allclose(noise / variances, known, rtol=1e-6)  # each part by its own share
+
+
+def test_rows_almost_without_noise_need_jitter_that_is_reported() -> None:
+    x, y = rows(80)
+    x, y = np.concatenate([x, x]), np.concatenate([y, y])  # equal rows, and a signal of 1e10
+    theta = torch.tensor([3.0, 3.0, 23.0, -40.0, -40.0], dtype=torch.float64)
+    with pytest.warns(NumericalWarning, match="added jitter"):
+        mean, variance, noise = NearestGP.fit(x, y, theta=theta).predict(x[:5])
+    assert np.isfinite([mean, variance, noise]).all()
+    np.testing.assert_allclose(mean.mean(1), y[:5], atol=1e-3)
 
 
 @pytest.mark.slow

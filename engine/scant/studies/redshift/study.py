@@ -21,6 +21,7 @@ from torch import Tensor
 
 from scant.deadline import Deadline
 from scant.events import Report
+from scant.inference.numerical_warnings import collect_numerical_warnings
 from scant.models.gpz.model import GPz
 from scant.models.gpz.prediction import GPzPrediction
 from scant.models.gpz.row_sums import LocalRows, Pattern, RowSums
@@ -147,7 +148,8 @@ class Study(TrainedStudy):
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         data, train = self.data, self._from_growth if self.grows else self._from_restarts
         folds, unseen = train(restarts)
-        self._fitted = FittedGPz.fit(data, folds, unseen, self.T, self.deadline)
+        with collect_numerical_warnings(self.notes):
+            self._fitted = FittedGPz.fit(data, folds, unseen, self.T, self.deadline)
         self.held_scores = self._fitted.score(data.held)
         if isinstance(self.search, Growth):
             tried = self.search.history()

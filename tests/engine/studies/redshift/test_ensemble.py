@@ -104,6 +104,19 @@ def test_moments_are_averages_and_disagreement_is_not_rescaled(
     np.testing.assert_allclose(sources, mixed.variance)
 
 
+def test_no_gaussian_is_wider_than_the_range_of_the_targets(
+    straight: tuple[Fit, list[object]],
+) -> None:
+    made = straight[0].study.posterior.ensemble
+    shape = Rescaled(contraction=Contracted((20.0, 0.0)))
+    x = torch.tensor([[0.0, 0.0], [1.0, np.nan]], dtype=torch.float64)
+    wide = replace(made, average=replace(made.average, shape=shape, method_shapes={})).predict(x)
+    assert np.sqrt(wide.variances.max()) == pytest.approx((made.high - made.low) / 4)
+    assert wide.model_variance + wide.noise_variance + wide.input_variance == pytest.approx(
+        wide.variance
+    )
+
+
 def test_rows_with_missing_values_are_asked_of_gpz_alone(
     straight: tuple[Fit, list[object]],
 ) -> None:
