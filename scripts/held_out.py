@@ -58,9 +58,9 @@ def not_behind(ours: Scores, theirs: Mapping[str, Scores]) -> bool:
 
 
 def first(ours: Scores, theirs: Mapping[str, Scores]) -> bool:
-    """Return True if no baseline has a better density or mean."""
-    return not any(
-        loss(score, of[score]) < loss(score, ours[score])
+    """Return True if each baseline has a worse density and mean."""
+    return all(
+        loss(score, of[score]) > loss(score, ours[score])
         for score in ("log-likelihood", "CRPS", "RMSE")
         for of in theirs.values()
     )
@@ -184,10 +184,11 @@ def summary(name: str, seeds: Sequence[dict[str, Scores]]) -> str:
         lines.append(f"{name} {score}: {', '.join(parts)}")
     case = CASES[name]
     if case.target:
-        met = 0
+        met, rivals = 0, {by for fits in seeds for by in fits} - {OURS, BEFORE}
         for fits in seeds:
-            theirs = {by: scores for by, scores in fits.items() if by not in (OURS, BEFORE)}
-            met += bool(OURS in fits and theirs and case.met(fits[OURS], theirs))
+            theirs = {by: scores for by, scores in fits.items() if by in rivals}
+            complete = OURS in fits and rivals == set(theirs) != set()
+            met += complete and case.met(fits[OURS], theirs)
         lines.append(f"{name}: {case.target}: on {met} of {len(seeds)} seeds")
     return "\n".join(lines)
 

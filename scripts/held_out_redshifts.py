@@ -1,8 +1,8 @@
 """Redshifts for `scripts/held_out.py`: surveys, rows held back, with up to four bands missing.
 
 Baselines are those of a redshift run's report (`scant.learners.knocked_out`), but here they learn
-from all rows: a random forest, gradient boosting, and CatBoost where it is installed. For rows that
-lack bands they learn from copies of the rows with bands removed, too.
+from all rows: a random forest, gradient boosting, and CatBoost where it is installed. They have all
+colors, too, and for rows that lack bands they learn from copies of the rows with bands removed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from scant.learners.knocked_out import learners, without
 from scant.learners.learner import Learner
 from scant.predictive import MixturePredictive
 from scant.problem import Problem
+from scant.studies.redshift.bands import by_wavelength
+from scant.studies.redshift.colors import color_matrix, colors
 
 MOST_MISSING = 4
 TARGET = "z_spec"
@@ -77,8 +79,17 @@ def held(
     test = pd.DataFrame(without(test.to_numpy(), block, drawn < missing), columns=test.columns)
     x, new = (_at_limits(rows) for rows in (train.drop(columns=TARGET), test))
     block = block[[name in x for name in test]]
+    magnitudes = by_wavelength([name for name in x if "err" not in name])
+    neighbors = np.zeros((len(magnitudes) - 1, x.shape[1]))
+    neighbors[:, x.columns.get_indexer(magnitudes)] = color_matrix(len(magnitudes))[1:]
     problem = Problem(
-        x.to_numpy(), train[TARGET].to_numpy(), new.to_numpy(), y, scores=(), blocks=block
+        x.to_numpy(),
+        train[TARGET].to_numpy(),
+        new.to_numpy(),
+        y,
+        scores=(),
+        blocks=block,
+        contrasts=colors(neighbors),
     )
     baselines = {each.name: partial(_predicted, each, problem) for each in learners(seed)}
     options = ("--set", f"target={TARGET}", "--densities", "columns")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from scant.learners.knocked_out import forest, knocked, learners, with_copies, without
+from scant.learners.knocked_out import (
+    forest,
+    knocked,
+    learners,
+    with_contrasts,
+    with_copies,
+    without,
+)
 from scant.learners.learner import Learner
 from scant.problem import Problem
 
@@ -61,6 +70,26 @@ def test_what_no_row_lacks_stays_in_every_copy() -> None:
     nothing = np.full(6, -1)
     assert np.array_equal(knocked(RNG, X, nothing), X)
     assert len(with_copies(X, Y, nothing, 0)[0]) == len(X)
+
+
+def test_a_contrast_is_missing_where_a_column_that_it_needs_is() -> None:
+    x = np.array([[3.0, 1.0, 7.0], [np.nan, 1.0, 7.0], [3.0, 1.0, np.nan]])
+    made = with_contrasts(x, np.array([[1.0, -1.0, 0.0]]))
+    np.testing.assert_array_equal(made, np.column_stack([x, [2.0, np.nan, 2.0]]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [ASKED, LESS], ids=["whole", "gaps"])
+@pytest.mark.parametrize("learner", learners(0), ids=lambda learner: learner.name)
+def test_a_step_along_a_contrast_is_learned(learner: Learner, query: np.ndarray) -> None:
+    contrasts = np.array([[1.0, -1.0, 0, 0, 0, 0]])
+    y = np.sign(X[:, 0] - X[:, 1] + 0.5)
+    plain = replace(problem(query), y=y)
+    errors = [
+        np.mean((learner.predict(each).mean - np.sign(ASKED[:, 0] - ASKED[:, 1] + 0.5)) ** 2)
+        for each in (plain, replace(plain, contrasts=contrasts))
+    ]
+    assert errors[1] < 0.9 * errors[0]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from scant.learners.cost import beside
 from scant.studies.auto import AUTO, TRAINING_SHARE, Choice
 from scant.studies.base import Counts, partner_seconds, until_rest
+from scant.studies.redshift.colors import MAX_PAIRED
 from scant.studies.redshift.growth_budget import (
     FREE,
     FULL,
@@ -20,7 +21,7 @@ from scant.studies.redshift.growth_budget import (
     Stage,
     step_seconds,
 )
-from scant.studies.redshift.settings import RedshiftSettings
+from scant.studies.redshift.settings import COLORS, RedshiftSettings
 from scant.studies.split import TEST, VALIDATION, SplitCounts
 
 MOST_STEPS = 3000
@@ -212,7 +213,11 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         n_fits = 1 + models_of(s, n + split.validation) if n <= 300 else 1
         training += n_fits * partner_seconds(n, max(columns - 1, 1), wide=3, narrow=2)
     n_learned, inputs = n + split.validation, max(columns - 1, 1)
-    report_seconds = beside(min(n_learned, RIVAL_ROWS), inputs, find_spec("catboost") is not None)
+    # Half of the columns are errors in surveys, whose baselines have all colors, too.
+    n_bands = inputs // 2 if s.features in (AUTO, COLORS) else 0
+    n_colors = math.comb(n_bands, 2) if n_bands <= MAX_PAIRED else 0
+    n_rival_rows, has_catboost = min(n_learned, RIVAL_ROWS), find_spec("catboost") is not None
+    report_seconds = beside(n_rival_rows, inputs + n_colors, has_catboost)
     row_bytes = min(450 * size, 1e8 + n * (25 * m + 1000))
     if inputs > FULL:  # blocks of pairs and of completed rows: 2,000 rows of 60 took 0.66 GB
         row_bytes += held_bytes + 2e8

@@ -22,7 +22,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from scant.studies.auto import AUTO, Choice
-from scant.studies.redshift.colors import color_matrix, contrasts
+from scant.studies.redshift.colors import color_matrix, colors, contrasts
 from scant.studies.redshift.components import projection, transformed, whole
 from scant.studies.redshift.fluxes import as_magnitudes, softening
 from scant.studies.redshift.settings import AS_GIVEN, COLORS, COMPONENTS, RedshiftSettings
@@ -171,11 +171,22 @@ class Features:
         Returns:
             The matrix; None if the inputs are no colors, or are fewer than the columns.
         """
-        rows = contrasts(self.combine[[(row < 0).any() for row in self.combine]])
+        rows = contrasts(self._neighbors)
         if not len(rows) or self.reduced:
             return None
         to_bands = np.linalg.solve(T.T, np.diag(self.scale)).T[: len(self.bands)]
         return np.asarray(rows @ to_bands)
+
+    @property
+    def colors(self) -> Float[ndarray, "k d"] | None:
+        """Matrix from `measured` to all colors; None if the inputs are no colors."""
+        rows = colors(self._neighbors)
+        return np.pad(rows, ((0, 0), (0, len(self.mean) - rows.shape[1]))) if len(rows) else None
+
+    @property
+    def _neighbors(self) -> Float[ndarray, "k b"]:
+        """Colors of neighboring bands, in terms of the bands."""
+        return self.combine[[(row < 0).any() for row in self.combine]]
 
     def measured(self, table: pd.DataFrame) -> Float[ndarray, "n d"]:
         """Magnitudes and log errors, NaN where missing; absent columns are missing."""

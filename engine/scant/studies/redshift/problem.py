@@ -30,6 +30,7 @@ def problem_of(features: Features, learn: pd.DataFrame, held: pd.DataFrame, targ
         replaces=True,
         by=target,
         blocks=blocks_of(features),
+        contrasts=features.colors,
     )
 
 

@@ -59,6 +59,7 @@ def test_contrasts_are_all_colors_and_sums_and_differences_of_two(table, trained
         [*colors, u - g + r - i, u - 2 * g + r, u - g - r + i, g - 2 * r + i]
     )
     assert np.allclose(made - made.mean(0), expected - expected.mean(0), atol=1e-9)
+    assert np.allclose(features.measured(table) @ features.colors.T, expected[:, :6])
 
 
 @pytest.mark.parametrize(("count", "contrasts"), [(2, 1), (8, 64), (9, 36), (12, 66), (13, None)])
@@ -76,6 +77,7 @@ def test_many_bands_have_fewer_contrasts(count, contrasts):
 def test_columns_of_other_kinds_have_no_contrasts(table):
     features = fit(table, features="as given")
     assert features.contrasts(features.T) is None
+    assert features.colors is None
 
 
 @pytest.mark.parametrize("column", ["size", "kind = spiral"])
