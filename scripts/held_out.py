@@ -8,10 +8,11 @@ A seed divides a case's data (`scripts/held_out_cases.py`, `held_out_redshifts.p
 learn from and rows to predict. A fit is `scant fit STUDY --data train.csv --predict test.csv` with
 no setting but the target's name, in a process of its own by this checkout's code: it has the
 settings of `Settings.for_predictions` (a second fit, on everything) and rivals in its report. Its
-file of predictions is scored, and the predictions of baselines. With --before, the code of another
-checkout fits the same rows right after ours.
+file of predictions is scored, and the predictions of baselines. Further cases of the same table to
+learn from (`rail-1` after `rail`) are predicted by the same fit, with `scant predict`. With
+--before, the code of another checkout fits the same rows right after ours.
 
-A line is printed for each fit, and the scores of a seed go to the file of --out, a row each, in
+A line is printed for each case, and the scores of a seed go to the file of --out, a row each, in
 place of earlier ones. `seconds` are those of a whole process, imports included. A fit ends by the
 clock, so a busy machine makes scores worse. Data lie in `../shared/data`, or where SCANT_REAL_DATA
 says.
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,6 +45,7 @@ OURS, BEFORE = "scant", "before"
 COLUMNS = ["case", "seed", "by", "score", "value"]
 LARGER = {"log-likelihood", "recall", "F1", "average precision"}
 PACKAGES = ("engine", "dashboard")
+PROGRAM = "from scant_dashboard.cli.main import app; app()"
 
 
 class Case(NamedTuple):
@@ -107,38 +110,57 @@ CASES = {
 }  # fmt: skip
 
 
-def by_scant(
-    checkout: Path, study: str, train: pd.DataFrame, test: pd.DataFrame, *options: str
-) -> pd.DataFrame:
-    """Predictions of `scant fit` in a process of its own, by a checkout's code.
+@dataclass
+class Fits:
+    """Fits of this process; cases with the same table to learn from share one."""
 
-    Raises:
-        RuntimeError: The fit failed; the sentence is its last line.
-    """
-    paths = os.pathsep.join(str(checkout.resolve() / name) for name in PACKAGES)
-    program = "from scant_dashboard.cli.main import app; app()"
-    with TemporaryDirectory() as folder:
-        train.to_csv(f"{folder}/train.csv", index=False)
-        test.to_csv(f"{folder}/test.csv", index=False)
-        command = [
-            sys.executable, "-c", program, "fit", study, "--data", "train.csv",
-            "--predict", "test.csv", "--out", "out", *options,
-        ]  # fmt: skip
+    folder: Path
+    fitted: dict[tuple[Path, str, tuple[str, ...], str], Path] = field(default_factory=dict)
+
+    def predictions(self, checkout: Path, held: Held, *settings: str) -> pd.DataFrame:
+        """Predictions of `scant fit`, or of `scant predict` by an earlier fit of the same table.
+
+        Raises:
+            RuntimeError: A command failed; the sentence is its last line.
+        """
+        self.folder.joinpath("test.csv").write_text(held.test.to_csv(index=False))
+        table, settings = held.train.to_csv(index=False), (*held.settings, *settings)
+        densities = ("--densities", "columns") if held.densities else ()
+        key = checkout, held.study, settings, table
+        if key in self.fitted:
+            file = self.folder / "predictions.csv"
+            data = ("--data", "test.csv", "--out", file.name, *densities)
+            self._run(checkout, "predict", str(self.fitted[key]), *data)
+            return pd.read_csv(file)
+        self.folder.joinpath("train.csv").write_text(table)
+        out = self.folder / f"out{len(self.fitted)}"
+        self._run(
+            checkout, "fit", held.study, "--data", "train.csv", "--predict", "test.csv",
+            "--out", out.name, *(a for value in settings for a in ("--set", value)), *densities,
+        )  # fmt: skip
+        self.fitted[key] = out
+        return pd.read_csv(out / "predictions.csv")
+
+    def _run(self, checkout: Path, *arguments: str) -> None:
+        """Run a command of a checkout's code in a process of its own."""
+        paths = os.pathsep.join(str(checkout.resolve() / name) for name in PACKAGES)
+        command = [sys.executable, "-c", PROGRAM, *arguments]
         environment = {**os.environ, "PYTHONPATH": paths}
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True
+        )
         if done.returncode:
             last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
             raise RuntimeError(last[0])
-        return pd.read_csv(f"{folder}/out/predictions.csv")
 
 
-def measured(name: str, seed: int, before: Path | None) -> dict[str, Scores]:
+def measured(name: str, seed: int, before: Path | None, fits: Fits) -> dict[str, Scores]:
     """Print and return the scores of one division, by who fitted it; none where a fit failed."""
     held, result = CASES[name].held(seed), dict[str, Scores]()
-    ours = partial(by_scant, ROOT, *held[:3], *held.options)
+    ours = partial(fits.predictions, ROOT, held)
     makers: dict[str, Callable[[], pd.DataFrame]] = {OURS: ours}
     if before is not None:
-        makers[BEFORE] = partial(by_scant, before, *held[:3], *held.options)
+        makers[BEFORE] = partial(fits.predictions, before, held)
     for by, made_by in held.baselines.items():
         makers[by] = made_by if callable(made_by) else partial(ours, *made_by)
     for by, predictions in makers.items():
@@ -216,16 +238,20 @@ def main() -> None:
         parser.error(f"there is no case {min(unknown)!r}; there are {', '.join(CASES)}")
     if arguments.before and not (arguments.before / "engine" / "scant").is_dir():
         parser.error(f"{arguments.before} is no checkout: it has no engine/scant")
-    lines = []
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    for name in arguments.cases or CASES:
-        seeds = []
-        for seed in range(arguments.start, arguments.start + arguments.seeds):
-            seeds.append(measured(name, seed, arguments.before))
-            rows = [(name, seed, by, *pair) for by, of in seeds[-1].items() for pair in of.items()]
-            if rows:
-                keep(pd.DataFrame(rows, columns=COLUMNS), arguments.out)
-        lines.append(summary(name, seeds))
+    names = arguments.cases or [*CASES]
+    seeds = range(arguments.start, arguments.start + arguments.seeds)
+    found = {name: list[dict[str, Scores]]() for name in names}
+    for seed in seeds:
+        with TemporaryDirectory() as folder:
+            fits = Fits(Path(folder))
+            for name in names:
+                scores = measured(name, seed, arguments.before, fits)
+                found[name].append(scores)
+                rows = [(name, seed, by, *pair) for by, of in scores.items() for pair in of.items()]
+                if rows:
+                    keep(pd.DataFrame(rows, columns=COLUMNS), arguments.out)
+    lines = [summary(name, scores) for name, scores in found.items()]
     print("\n".join(lines))
 
 

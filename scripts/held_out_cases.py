@@ -41,9 +41,10 @@ class Held(NamedTuple):
         train: Table to learn from.
         test: Rows to predict, without their target.
         scores: Scores of a frame of predictions, in the order of `test`.
-        baselines: By name, each makes its predictions, with columns named as ours; or options
+        baselines: By name, each makes its predictions, with columns named as ours; or settings
             with which the study itself is the baseline.
-        options: Further options of `scant fit`.
+        settings: Settings, as NAME=VALUE.
+        densities: Whether predictions have columns of densities.
     """
 
     study: str
@@ -51,7 +52,8 @@ class Held(NamedTuple):
     test: pd.DataFrame
     scores: Callable[[pd.DataFrame], Scores]
     baselines: Mapping[str, Callable[[], pd.DataFrame] | tuple[str, ...]]
-    options: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    densities: bool = False
 
 
 def gp(x: pd.DataFrame, y: pd.Series, new: pd.DataFrame) -> pd.DataFrame:
@@ -137,7 +139,7 @@ def genes(seed: int) -> Held:
 
 def curves(draw: Callable[[int], pd.DataFrame], seed: int) -> Held:
     """A draw of the study's simulator; the baseline is DHGP, a model of the same study."""
-    return replicas(draw(seed), seed)._replace(baselines={BASELINE: ("--set", "model=dhgp")})
+    return replicas(draw(seed), seed)._replace(baselines={BASELINE: ("model=dhgp",)})
 
 
 def alphabets(seed: int) -> Held:

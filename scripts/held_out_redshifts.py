@@ -92,8 +92,8 @@ def held(
         contrasts=colors(neighbors),
     )
     baselines = {each.name: partial(_predicted, each, problem) for each in learners(seed)}
-    options = ("--set", f"target={TARGET}", "--densities", "columns")
-    return Held("redshift", train, test, partial(_scores, y), baselines, options)
+    settings = (f"target={TARGET}",)
+    return Held("redshift", train, test, partial(_scores, y), baselines, settings, densities=True)
 
 
 def _at_limits(table: pd.DataFrame) -> pd.DataFrame:

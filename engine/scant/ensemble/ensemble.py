@@ -5,8 +5,8 @@
 The weights maximize the density of rows that no method was trained on (Yao, Vehtari, Simpson and
 Gelman 2018, Using stacking to average Bayesian predictive distributions), with a prior in rows. The
 same rows correct the shape of each method's distributions and of the mixture
-(`scant.ensemble.shape`). A row that a method does not
-answer (`Predictive.answered`) is left to the others.
+(`scant.ensemble.shape`). A row that a method does not answer (`Predictive.answered`) is left to the
+others.
 """
 
 from __future__ import annotations

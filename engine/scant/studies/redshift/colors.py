@@ -1,12 +1,45 @@
-"""Differences of bands: the coordinates of training, and further ones for trees."""
+"""Differences of bands: where they mean anything, as coordinates, and further ones for trees."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from numpy import ndarray
 
+from scant.tables.levels import measured
+
 MAX_SUMMED, MAX_PAIRED = 8, 12  # bands, with 64 and 66 contrasts; six have 31
+
+ALIKE_ROWS = 5000
+FEWEST_ALIKE = 3  # columns
+SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation at least
+
+
+def one_quantity(table: pd.DataFrame, bands: Sequence[str]) -> list[str]:
+    """Columns that may be one quantity: those with errors, else all that were measured.
+
+    This excludes a morphology or a size next to the magnitudes.
+    """
+    with_errors = [b for b in bands if f"{b}_err" in table]
+    return with_errors if len(with_errors) >= FEWEST_ALIKE else measured(bands)
+
+
+def alike(bands: pd.DataFrame) -> bool:
+    """Return True if the columns are one quantity, as the magnitudes of a galaxy are.
+
+    These are three or more of similar spread, each correlated with its neighbor. Only then do
+    differences of neighbors mean anything.
+    """
+    if bands.shape[1] < FEWEST_ALIKE:
+        return False
+    rows = bands.iloc[:ALIKE_ROWS]
+    spread = rows.quantile(0.75) - rows.quantile(0.25)
+    correlations = [rows[a].corr(rows[b], "spearman") for a, b in pairwise(rows.columns)]
+    return bool(spread.max() < SPREADS * spread.min() and np.nanmedian(correlations) > TOGETHER)
 
 
 def color_matrix(b: int) -> Float[ndarray, "b b"]:

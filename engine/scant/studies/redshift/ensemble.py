@@ -23,7 +23,7 @@ from torch import Tensor
 from scant.deadline import NEVER, Deadline
 from scant.ensemble import Contracted, Ensemble, Rescaled, stacking
 from scant.models.anchored_gp import SEARCH_ROWS
-from scant.models.gpz.change_of_basis import in_coordinates, structure_of
+from scant.models.gpz.change_of_basis import in_coordinates
 from scant.models.gpz.input_density import (
     chosen_components,
     fill,
@@ -49,6 +49,7 @@ from scant.studies.redshift.members import (
     fit_members,
 )
 from scant.studies.redshift.settings import BASIS_FUNCTIONS
+from scant.studies.redshift.shapes import stored_model
 
 # Components of the density of the inputs that fills missing values, unless `missing` is auto and
 # left-out rows choose. On SDSS galaxies with two of five bands missing 8, 15, 25 and 40 gave RMSE
@@ -281,7 +282,7 @@ class GPzEnsemble:
         meta: Mapping[str, Any] | None,
     ) -> GPzEnsemble:
         """Restore an ensemble of `count` GPz models."""
-        models = [_gpz(part(tensors, f"{k}."), settings).to(device) for k in range(count)]
+        models = [stored_model(part(tensors, f"{k}."), settings).to(device) for k in range(count)]
         if not meta:
             return cls(models)
         shape = Contracted if meta.get("method_shapes") else Rescaled
@@ -293,19 +294,6 @@ class GPzEnsemble:
         }
         parts, T = tuple(meta.get("parts", EQUAL)), tensors["stack.T"]
         return cls(models, average, further, parts, T, meta["low"], meta["high"])
-
-
-def _gpz(state: Tensors, settings: Any) -> GPz:
-    """Restore a GPz model."""
-    m, d = state["centres"].shape
-    projection = state.get("projection")
-    empty = None if projection is None else torch.empty_like(projection)
-    kind = structure_of(state["gamma"]), settings.heteroscedastic, settings.joint_mean
-    model = GPz(d, m, *kind, projection=empty)
-    for name in ("mixture_log_weights", "mixture_means", "mixture_precisions"):
-        setattr(model, name, torch.empty_like(state[name]))
-    model.load_state_dict(state)
-    return model
 
 
 def _part_weights(nearest: MixturePredictive, y: Float[np.ndarray, " n"]) -> tuple[float, ...]:

@@ -11,34 +11,22 @@ them; any other gap is integrated over.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from scant.deadline import Deadline
-from scant.models.gpz.row_sums import LocalRows
 from scant.studies.protocol import Tensors, part
-from scant.studies.redshift import components
 from scant.studies.redshift.capacity import GAPS_LEFT, MOST_GAPS, gap_time, gaps_when_asked
 from scant.studies.redshift.ensemble import GPzEnsemble
-from scant.studies.redshift.fold import Fold, Rows
+from scant.studies.redshift.gap_fit import MissingPatternModel, PatternFit
 from scant.studies.redshift.gap_patterns import GapPatterns, LearnedRows, Measured
-from scant.studies.redshift.growth import Growth
-from scant.studies.redshift.growth_budget import GrowthBudget
-from scant.studies.redshift.members import NEAREST
 from scant.studies.redshift.preprocessing import Features
-from scant.studies.redshift.rescaling import finished
 from scant.studies.redshift.settings import RedshiftSettings
-from scant.studies.redshift.shapes import new_model
-from scant.studies.redshift.target import Target
 
-MAX_BASIS_SMALL = 100  # basis functions, where rows are few
 LISTED = 6  # gaps with a model that limits list
 DENSITIES = {  # by the setting `missing`
     "integrate": "a Gaussian mixture fitted to all training rows by EM; the publication uses the "
@@ -48,15 +36,6 @@ DENSITIES = {  # by the setting `missing`
     "basis functions": "the density of centers and covariances of the basis functions, as "
     "published",
 }
-PATIENCE = 8  # steps without a better score that end a stage
-
-
-@dataclass(frozen=True)
-class MissingPatternModel:
-    """A model of the columns that are measured in a pattern."""
-
-    features: Features
-    ensemble: GPzEnsemble
 
 
 class MissingPatternModels:
@@ -88,14 +67,7 @@ class MissingPatternModels:
         """Return a copy; models added to it are not added here."""
         return MissingPatternModels(self.features, dict(self.models))
 
-    def learn(
-        self,
-        query: Float[Tensor, "n d"],
-        target: Target,
-        settings: RedshiftSettings,
-        learned: LearnedRows,
-        device: torch.device,
-    ) -> None:
+    def learn(self, query: Float[Tensor, "n d"], fit: PatternFit) -> None:
         """Add models of the patterns of rows to predict, the most frequent first.
 
         How many there are and which have a GP of the nearest rows depends on the gaps that were
@@ -103,25 +75,19 @@ class MissingPatternModels:
 
         Args:
             query: Rows to predict (`lacking`).
-            target: Scale of the target.
-            settings: Settings of the run.
-            learned: Rows of the fit.
-            device: Device of the models.
+            fit: How models are fitted.
         """
-        features = self.features
+        features, learned = self.features, fit.learned
         query = query[query.isnan().any(1)]
         if not len(query):
             return
         patterns = GapPatterns.of(features, features.inputs(learned.table), learned.unseen, query)
         present = set(map(tuple, np.unique((~query.isnan()).numpy(), axis=0).tolist()))
         new = [p for p in patterns.measured if p in present and p not in self.models]
-        n_gaps = len(self.models) + len(new)
-        time = gaps_when_asked(settings, n_gaps, len(learned.table))
-        n_left = max(time.n_models - len(self.models), 0)
-        for k, p in enumerate(new[:n_left], len(self.models)):
-            self.models[p] = _fit_pattern(
-                p, features, target, settings, learned, time.growth, k < time.with_nearest, device
-            )
+        n_old = len(self.models)
+        time = gaps_when_asked(fit.settings, n_old + len(new), len(learned.table))
+        for k, measured in enumerate(new[: max(time.n_models - n_old, 0)], n_old):
+            self.models[measured] = fit.model(measured, time, k)
 
     def limits(self, settings: RedshiftSettings, learned: LearnedRows | None) -> list[str]:
         """Sentences on the prediction of rows with missing values.
@@ -204,14 +170,7 @@ class MissingPatternModels:
 
 
 def fit_gaps(
-    features: Features,
-    target: Target,
-    settings: RedshiftSettings,
-    patterns: GapPatterns,
-    learned: LearnedRows,
-    device: torch.device,
-    seconds: float,
-    deadline: Deadline,
+    fit: PatternFit, patterns: GapPatterns, seconds: float, deadline: Deadline
 ) -> MissingPatternModels:
     """Fit a model for each pattern, as far as time allows.
 
@@ -219,103 +178,13 @@ def fit_gaps(
     same speed.
 
     Args:
-        features: Features of complete rows.
-        target: Scale of the target.
-        settings: Settings of the run.
+        fit: How models are fitted.
         patterns: Patterns, in the order in which they get models.
-        learned: Rows to learn from, complete or not.
-        device: Device of the models.
         seconds: Maximum expected time of all models.
         deadline: Deadline of the fit.
     """
-    time = gap_time(seconds, len(patterns.measured), len(learned.table))
-    work = deadline.share(GAPS_LEFT).within(settings.gap_seconds)
-    models = dict[Measured, MissingPatternModel]()
-    for k, measured in enumerate(work.units(patterns.measured[: time.n_models], "models of gaps")):
-        models[measured] = _fit_pattern(
-            measured,
-            features,
-            target,
-            settings,
-            learned,
-            time.growth,
-            k < time.with_nearest,
-            device,
-        )
-    return MissingPatternModels(features, models)
-
-
-def _fit_pattern(
-    measured: Measured,
-    features: Features,
-    target: Target,
-    settings: RedshiftSettings,
-    learned: LearnedRows,
-    growth: float,
-    nearest: bool,
-    device: torch.device,
-) -> MissingPatternModel:
-    """Fit a model to the rows that have the measured coordinates.
-
-    Args:
-        measured: The pattern.
-        features: Features of complete rows.
-        target: Scale of the target.
-        settings: Settings of the run.
-        learned: Rows to learn from.
-        growth: Seconds that the model may grow.
-        nearest: Whether a GP of the nearest rows is among its members.
-        device: Device of the model.
-    """
-    table, unseen = learned
-    rows = (~features.inputs(table).isnan()).numpy()[:, list(measured)].all(1)
-    columns = _columns(features, table.iloc[np.flatnonzero(rows)], measured, settings)
-    return _fit_columns(columns, features, target, settings, unseen[rows], growth, nearest, device)
-
-
-def _columns(
-    features: Features, table: pd.DataFrame, measured: Measured, settings: RedshiftSettings
-) -> pd.DataFrame:
-    """Return the target and the columns that were measured."""
-    b = len(features.bands)
-    bands = [name for name, observed in zip(features.bands, measured[:b]) if observed]
-    errors = [name for name, observed in zip(features.errors, measured[b:]) if observed]
-    return table[[settings.target, *bands, *(f"{name}_err" for name in errors)]]
-
-
-def _fit_columns(
-    table: pd.DataFrame,
-    whole: Features,
-    target: Target,
-    settings: RedshiftSettings,
-    unseen: Bool[np.ndarray, " n"],
-    growth: float,
-    nearest: bool,
-    device: torch.device,
-) -> MissingPatternModel:
-    """Fit one model to these columns, even if complete rows have several."""
-    bands = [name for name in whole.bands if name in table]
-    features = Features.fit(table, bands, settings, robust=whole.robust)
-    if whole.reduced:
-        x = features.inputs(table)
-        features = replace(features, T=components.projection(x, min(len(whole.T), x.shape[1])))
-    T = torch.as_tensor(features.T).to(device)
-    rows = Rows.of(table, features, T, target, settings, device)
-    train, held = (torch.from_numpy(np.flatnonzero(part)) for part in (~unseen, unseen))
-    fold = Fold(rows, train, held, target)
-
-    make = partial(new_model, settings, len(T), device)
-    budget = GrowthBudget.of(settings, len(train), len(T), 1, growth)
-    if budget.small and not budget.n_basis:  # a GP for each gap would take megabytes
-        budget = replace(budget, n_basis=min(MAX_BASIS_SMALL, len(train)))
-    growing = Growth([fold], budget, make, settings.seed, PATIENCE, LocalRows)
-    while not growing.ended:
-        growing.step()
-    best = {f"0.{name}": value for name, value in growing.best[0].items()}
-    models, _, left_out = finished(growing, best)
-    omitted = () if nearest else (NEAREST,)
-    contrasts = features.contrasts(features.T)
-    ensemble = GPzEnsemble.fit(
-        [fold], models, left_out, T, quick=True, contrasts=contrasts, omitted=omitted
-    )
-    return MissingPatternModel(features, ensemble)
+    time = gap_time(seconds, len(patterns.measured), len(fit.learned.table))
+    work = deadline.share(GAPS_LEFT).within(fit.settings.gap_seconds)
+    to_fit = work.units(patterns.measured[: time.n_models], "models of gaps")
+    models = {measured: fit.model(measured, time, k) for k, measured in enumerate(to_fit)}
+    return MissingPatternModels(fit.features, models)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from scant.studies.auto import AUTO, Choice
-from scant.studies.redshift.colors import color_matrix, colors, contrasts
+from scant.studies.redshift.colors import alike, color_matrix, colors, contrasts, one_quantity
 from scant.studies.redshift.components import projection, transformed, whole
 from scant.studies.redshift.fluxes import as_magnitudes, softening
 from scant.studies.redshift.settings import AS_GIVEN, COLORS, COMPONENTS, RedshiftSettings
@@ -33,9 +32,6 @@ from scant.tables.levels import measured
 TAME = 4.0
 # In deviations of the band: a larger error only says that the band is unknown.
 LARGEST_NOISE = 3.0
-ALIKE_ROWS = 5000
-FEWEST_ALIKE = 3  # columns
-SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation at least
 
 
 @dataclass(frozen=True)
@@ -274,29 +270,6 @@ class Features:
             softening=stored.get("softening", {}),
             **arrays,
         )
-
-
-def one_quantity(table: pd.DataFrame, bands: Sequence[str]) -> list[str]:
-    """Columns that may be one quantity: those with errors, else all that were measured.
-
-    This excludes a morphology or a size next to the magnitudes.
-    """
-    with_errors = [b for b in bands if f"{b}_err" in table]
-    return with_errors if len(with_errors) >= FEWEST_ALIKE else measured(bands)
-
-
-def alike(bands: pd.DataFrame) -> bool:
-    """Return True if the columns are one quantity, as the magnitudes of a galaxy are.
-
-    These are three or more of similar spread, each correlated with its neighbor. Only then do
-    differences of neighbors mean anything.
-    """
-    if bands.shape[1] < FEWEST_ALIKE:
-        return False
-    rows = bands.iloc[:ALIKE_ROWS]
-    spread = rows.quantile(0.75) - rows.quantile(0.25)
-    correlations = [rows[a].corr(rows[b], "spearman") for a, b in pairwise(rows.columns)]
-    return bool(spread.max() < SPREADS * spread.min() and np.nanmedian(correlations) > TOGETHER)
 
 
 def _column(table: pd.DataFrame, name: str) -> Float[ndarray, " n"]:

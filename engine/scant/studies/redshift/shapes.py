@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scant.models.gpz.change_of_basis import full_gamma, own_gamma
+from scant.models.gpz.change_of_basis import full_gamma, own_gamma, structure_of
 from scant.models.gpz.completion import MAX_DENSE_INPUTS
 from scant.models.gpz.model import GPz
 from scant.studies.protocol import Tensors
@@ -20,6 +20,19 @@ def new_model(
     model = GPz(inputs, n_basis, shape, s.heteroscedastic, s.joint_mean).to(device)
     if s.tie_precisions:
         tie(model, NOISY)
+    return model
+
+
+def stored_model(state: Tensors, s: RedshiftSettings) -> GPz:
+    """Restore a model from its state."""
+    m, d = state["centres"].shape
+    projection = state.get("projection")
+    empty = None if projection is None else torch.empty_like(projection)
+    kind = structure_of(state["gamma"]), s.heteroscedastic, s.joint_mean
+    model = GPz(d, m, *kind, projection=empty)
+    for name in ("mixture_log_weights", "mixture_means", "mixture_precisions"):
+        setattr(model, name, torch.empty_like(state[name]))
+    model.load_state_dict(state)
     return model
 
 

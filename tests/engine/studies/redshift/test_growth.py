@@ -24,9 +24,9 @@ from scant.studies.redshift.capacity import (
     learned,
 )
 from scant.studies.redshift.capacity import test_rows as rows_to_hold_out
+from scant.studies.redshift.colors import alike
 from scant.studies.redshift.fold import Fold, Rows
 from scant.studies.redshift.growth_budget import FREE, NOISY, TIED, GrowthBudget, Stage
-from scant.studies.redshift.preprocessing import alike
 from scant.studies.redshift.rescaling import noise_factor
 from scant.studies.redshift.scales import scale_of, taming_of
 from scant.studies.redshift.settings import SHAPES, RedshiftSettings
