@@ -43,8 +43,8 @@ class Problem:
         blocks: Index of the group of columns that are missing together, for each column; -1 for
             columns that are never missing. Held-out rows with gaps are then predicted by a fit to
             rows with such gaps.
-        contrasts: Combinations of columns, such as colors of magnitudes, that tree methods split
-            along, too; None: there are none.
+        contrasts: Coefficients of linear combinations of the columns, such as colors of
+            magnitudes, which tree methods get as further columns; None: there are none.
         views: Index of the view of each column; None: columns are in no views.
         spared: True for training rows that the study's methods calibrate with and do not fit to;
             None: there are none. General tools fit to all rows.

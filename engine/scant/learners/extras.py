@@ -126,7 +126,7 @@ _EXTRAS = {
     "catboost": (
         tool("CatBoost", catboost,
              code("catboost", 'CatBoostRegressor(loss_function="RMSEWithUncertainty")',
-                  filled=False)),
+                  filled=False), trees=True),
         tool("CatBoost", catboost_of_classes,
              code("catboost", "CatBoostClassifier()", PROBABLE, filled=False),
              lambda rows, columns, classes: rows * columns * classes <= BOOSTING_COST,
@@ -134,7 +134,7 @@ _EXTRAS = {
     ),
     "ngboost": (
         tool("NGBoost", ngboost, code("ngboost", "NGBRegressor()", filled=False),
-             lambda rows, columns, classes: rows <= CROSS_ROWS),
+             lambda rows, columns, classes: rows <= CROSS_ROWS, trees=True),
         None,
     ),
     "tabpfn": (

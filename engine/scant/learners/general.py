@@ -146,9 +146,9 @@ _VALUES = (
     tool("ridge regression", ridge,
          code("sklearn.linear_model", "RidgeCV(alphas=[0.01, 0.1, 1, 10, 100, 1000])")),
     tool("random forest", forest,
-         code("sklearn.ensemble", "RandomForestRegressor()", filled=False)),
+         code("sklearn.ensemble", "RandomForestRegressor()", filled=False), trees=True),
     tool("gradient boosting", boosting,
-         code("sklearn.ensemble", "HistGradientBoostingRegressor()", filled=False)),
+         code("sklearn.ensemble", "HistGradientBoostingRegressor()", filled=False), trees=True),
     tool("exact GP", process,
          code(_GP, "GaussianProcessRegressor(1.0 * RBF([2.0] * X.shape[1]) "
                "+ WhiteKernel(0.1), normalize_y=True)",

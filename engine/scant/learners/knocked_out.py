@@ -3,11 +3,13 @@
 Trees handle missing values well only if there are some in training. For rows with missing values,
 methods are therefore fitted to the rows and to copies with random columns removed. Complete rows
 are predicted by a fit without copies, which is about five percent more accurate for them. Copies of
-a row are always in the same cross-validation fold. Contrasts of columns are further columns.
+a row are always in the same cross-validation fold. Linear combinations of columns that the problem
+names (`Problem.contrasts`), such as colors, are appended.
 
 Measured on three samples of 2,000 and 8,000 SDSS galaxies: gradient boosting of mean and variance
-has a higher log-likelihood than boosting of quantiles and CatBoost. With all colors the best RMSE
-fell from .170 to .128 (RAIL), .055 to .049 (SDSS), .185 to .113 (DC2).
+has a higher log-likelihood than boosting of quantiles and CatBoost. All colors took the best
+method's RMSE of complete rows from .055 to .049 on 8,000 SDSS galaxies, from .170 to .128 on 5,100
+of RAIL's, from .185 to .113 on 5,700 of DC2 (one split each).
 """
 
 from __future__ import annotations
@@ -58,19 +60,19 @@ def _predict(method: Method, seed: int, problem: Problem, _: Deadline) -> Mixtur
     incomplete = np.isnan(query).any(1)
     mean, variance = np.zeros((2, len(query)))
     if not incomplete.all():
-        asked = with_contrasts(query[~incomplete], contrasts)
-        moments = method(with_contrasts(x, contrasts), y, np.arange(len(y)), asked, seed)
+        complete = with_contrasts(query[~incomplete], contrasts)
+        moments = method(with_contrasts(x, contrasts), y, np.arange(len(y)), complete, seed)
         mean[~incomplete], variance[~incomplete] = moments
     if incomplete.any():
-        copies, y, row = with_copies(x, y, blocks, seed)
-        asked = with_contrasts(query[incomplete], contrasts)
-        moments = method(with_contrasts(copies, contrasts), y, row, asked, seed)
+        copies, targets, row = with_copies(x, y, blocks, seed)
+        lacking = with_contrasts(query[incomplete], contrasts)
+        moments = method(with_contrasts(copies, contrasts), targets, row, lacking, seed)
         mean[incomplete], variance[incomplete] = moments
     return MixturePredictive.gaussian(mean, variance)
 
 
 def with_contrasts(x: X, contrasts: Float[ndarray, "k d"] | None) -> Float[ndarray, "_ _"]:
-    """Append combinations of columns; NaN where a column that one needs is missing."""
+    """Append linear combinations of columns; NaN where a column that one needs is missing."""
     if contrasts is None:
         return x
     missing = np.isnan(x)

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from scant.deadline import NEVER, Deadline
 from scant.inference.censored import uncensored
 from scant.learners.cost import MOST_ROWS
-from scant.learners.knocked_out import knocked
+from scant.learners.knocked_out import Blocks, knocked, with_contrasts
 from scant.learners.learner import Capabilities, Learner, OutOfTime, X
 from scant.predictive import CategoricalPredictive, MixturePredictive, Predictive
 from scant.problem import Problem
@@ -37,6 +37,7 @@ def tool(
     classes: bool = False,
     images: bool = False,
     density: bool = True,
+    trees: bool = False,
 ) -> Learner:
     """Return a function of one matrix as a learner.
 
@@ -53,12 +54,13 @@ def tool(
         classes: True if it predicts classes.
         images: True if it is only for images.
         density: True if it predicts densities or probabilities.
+        trees: True if it splits along single columns, and gains from `Problem.contrasts`.
     """
     kind = Capabilities(
         values=not classes, classes=classes, missing=True, censored=not classes, parts=True,
         images=images, density=density,
     )  # fmt: skip
-    answer = partial(_classes, ask, density) if classes else partial(_values, ask)
+    answer = partial(_classes, ask, density) if classes else partial(_values, ask, trees)
     return Learner(name, answer, kind, partial(_too_large, small), code)
 
 
@@ -105,7 +107,10 @@ def _classes(
     return CategoricalPredictive.named(p.argmax(1), problem.classes)
 
 
-def _values(ask: Callable[..., Any], problem: Problem, deadline: Deadline) -> Predictive:
+def _values(
+    ask: Callable[..., Any], trees: bool, problem: Problem, deadline: Deadline
+) -> Predictive:
+    contrasts = problem.contrasts if trees else None
     mean, variance = np.zeros((2, len(problem.y_test)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -114,25 +119,30 @@ def _values(ask: Callable[..., Any], problem: Problem, deadline: Deadline) -> Pr
             if problem.late is not None:
                 *_, y, rest = uncensored(y, problem.late[rows])
                 unseen = float(rest.mean())
-            answer = _with_gaps(ask, problem, problem.x[rows], y, problem.x_test[query])
-            mean[query], spread = answer
+            x, x_test = problem.x[rows], problem.x_test[query]
+            mean[query], spread = _with_gaps(ask, problem.blocks, contrasts, x, y, x_test)
             variance[query] = np.nan if spread is None else spread + unseen
     return MixturePredictive.gaussian(mean, None if np.isnan(variance).any() else variance)
 
 
 def _with_gaps(
-    ask: Callable[..., Any], problem: Problem, x: X, y: Float[ndarray, " m"], query: X
+    ask: Callable[..., Any],
+    blocks: Blocks | None,
+    contrasts: Float[ndarray, "k d"] | None,
+    x: X,
+    y: Float[ndarray, " m"],
+    query: X,
 ) -> MeanVariance:
     """Return mean and variance; rows with gaps are predicted by a fit to rows with gaps."""
-    gaps = np.isnan(query).any(1)
-    if problem.blocks is None or not gaps.any():
-        answer: MeanVariance = ask(x, y, query)
+    gaps, query = np.isnan(query).any(1), with_contrasts(query, contrasts)
+    if blocks is None or not gaps.any():
+        answer: MeanVariance = ask(with_contrasts(x, contrasts), y, query)
         return answer
-    lacking = knocked(np.random.default_rng(0), x, problem.blocks)
+    lacking = knocked(np.random.default_rng(0), x, blocks)
     mean, variance = np.zeros((2, len(query)))
     for rows, learned in ((~gaps, x), (gaps, lacking)):
         if rows.any():
-            mean[rows], spread = ask(learned, y, query[rows])
+            mean[rows], spread = ask(with_contrasts(learned, contrasts), y, query[rows])
             variance[rows] = np.nan if spread is None else spread
     return mean, None if np.isnan(variance).any() else variance
 

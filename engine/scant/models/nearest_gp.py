@@ -44,6 +44,7 @@ ERRORS = ((16, 0.2), (32, 0.3), (64, 0.5))
 GROUPS = 4  # Gaussians per set, each for neighbors with similar errors
 PARTS = GROUPS * len(ERRORS)  # mixture components of a prediction
 MIN_NOISE = 1e-6  # minimum noise variance, in variances of the target
+JITTER, JITTER_TRIES = 1e-13, 6  # in signal variances; each try takes ten times as much
 
 
 class Search(NamedTuple):
@@ -207,12 +208,13 @@ def _conditional(
 ) -> tuple[Float[Tensor, " b"], Float[Tensor, " b"]]:
     """Mean and variance, without noise, of each query row given its neighbors."""
     widths, signal = theta[:-3].exp(), theta[-3].exp()
-    # In units of the signal variance, so that jitter is relative to it: a step of the search may
-    # come to a signal of millions of times the noise.
+    # In units of the signal variance, so that jitter is relative to it. A step of the search may
+    # come to a signal of 1e16 times the noise.
     K = _correlation(widths, rows, rows) + torch.diag_embed(spread / signal)
     cross = _correlation(widths, rows, query.unsqueeze(1))
     rhs = torch.cat([cross, targets.unsqueeze(-1)], dim=2)
-    whitened = torch.linalg.solve_triangular(psd_safe_cholesky(K), rhs, upper=False)
+    lower = psd_safe_cholesky(K, jitter=JITTER, max_tries=JITTER_TRIES)
+    whitened = torch.linalg.solve_triangular(lower, rhs, upper=False)
     mean = (whitened[..., 0] * whitened[..., 1]).sum(1)
     return mean, signal * (1 - whitened[..., 0].square().sum(1)).clamp(min=0)
 

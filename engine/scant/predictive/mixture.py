@@ -163,7 +163,10 @@ class MixturePredictive(ValuePredictive):
         )
 
     def limited(self, max_std: float) -> MixturePredictive:
-        """Limit the components' standard deviations; each source keeps its share."""
+        """Limit the components' standard deviations.
+
+        Each source keeps its share of the variance.
+        """
         return replace(self, variances=np.minimum(self.variances, max_std**2))
 
     def contracted(self, factor: Rows) -> MixturePredictive:

@@ -20,7 +20,7 @@ from scant.events import Finished, Metric, Report, State, decode, encode
 from scant.learners.deformable import DeformableNeighbor, distances, slopes
 from scant.learners.general import forest, general_tools
 from scant.learners.learner import Learner
-from scant.learners.tool import filled
+from scant.learners.tool import filled, tool
 from scant.predictive import CategoricalPredictive, MixturePredictive
 from scant.problem import Comparison, Problem
 from scant.verdict import Contest, Verdict
@@ -152,6 +152,39 @@ def test_classifiers_give_probabilities_of_every_class(rival: Learner) -> None:
         np.testing.assert_allclose(told.probabilities.sum(1), 1)
         assert told.probabilities[:, 1].max() < 0.01
     assert np.mean(told.point == label[100:]) > 0.8
+
+
+def test_trees_get_contrasts_as_columns_and_others_do_not() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 2))
+    problem = Problem(x[:80], x[:80, 0] - x[:80, 1], x[80:], x[80:, 0], ())
+    with_gap = replace(problem, x_test=np.where(rng.random((40, 2)) < 0.3, np.nan, x[80:]))
+    for each in (problem, replace(with_gap, blocks=np.arange(2))):
+        seen: list[tuple[int, int]] = []
+
+        def mean(x: np.ndarray, y: np.ndarray, query: np.ndarray) -> tuple[np.ndarray, None]:
+            seen.append((x.shape[1], query.shape[1]))  # noqa: B023
+            return np.zeros(len(query)), None
+
+        contrasted = replace(each, contrasts=np.array([[1.0, -1.0]]))
+        for trees, columns in ((True, 3), (False, 2)):
+            seen.clear()
+            tool("mean", mean, "", trees=trees).predict(contrasted)
+            assert set(seen) == {(columns, columns)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rival", general_tools(0), ids=lambda r: r.name)
+def test_tree_methods_learn_a_contrast(rival: Learner) -> None:
+    x = np.random.default_rng(0).normal(size=(240, 2))
+    difference = x[:, 0] - x[:, 1]
+    problem = Problem(x[:160], difference[:160], x[160:], difference[160:], ())
+    errors = [
+        float(np.mean((rival.predict(each).mean - difference[160:]) ** 2))
+        for each in (problem, replace(problem, contrasts=np.array([[1.0, -1.0]])))
+    ]
+    trees = rival.name in ("random forest", "gradient boosting", "CatBoost", "NGBoost")
+    assert (errors[1] < 0.7 * errors[0]) == trees
 
 
 def test_the_forest_s_variance_is_within_leaves_and_between_trees() -> None:

@@ -54,6 +54,7 @@ def test_rows_almost_without_noise_need_jitter_that_is_reported() -> None:
         mean, variance, noise = NearestGP.fit(x, y, theta=theta).predict(x[:5])
     assert np.isfinite([mean, variance, noise]).all()
     np.testing.assert_allclose(mean.mean(1), y[:5], atol=1e-3)
+    assert np.sqrt(variance + noise).max() < 0.1
 
 
 @pytest.mark.slow

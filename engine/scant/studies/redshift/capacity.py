@@ -213,8 +213,8 @@ def estimate(s: RedshiftSettings, rows: int, columns: int, counts: Counts) -> tu
         n_fits = 1 + models_of(s, n + split.validation) if n <= 300 else 1
         training += n_fits * partner_seconds(n, max(columns - 1, 1), wide=3, narrow=2)
     n_learned, inputs = n + split.validation, max(columns - 1, 1)
-    # Half of the columns are errors in surveys, whose baselines have all colors, too.
-    n_bands = inputs // 2 if s.features in (AUTO, COLORS) else 0
+    # Tree methods have all colors, too. All columns are bands, or half of them are errors.
+    n_bands = 3 * inputs // 4 if s.features in (AUTO, COLORS) else 0
     n_colors = math.comb(n_bands, 2) if n_bands <= MAX_PAIRED else 0
     n_rival_rows, has_catboost = min(n_learned, RIVAL_ROWS), find_spec("catboost") is not None
     report_seconds = beside(n_rival_rows, inputs + n_colors, has_catboost)

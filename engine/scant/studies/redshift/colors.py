@@ -1,4 +1,4 @@
-"""Differences of bands: where they mean anything, as coordinates, and further ones for trees."""
+"""Differences of bands (colors) as coordinates, and further contrasts for trees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from numpy import ndarray
 from scant.tables.levels import measured
 
 MAX_SUMMED, MAX_PAIRED = 8, 12  # bands, with 64 and 66 contrasts; six have 31
-
 ALIKE_ROWS = 5000
 FEWEST_ALIKE = 3  # columns
 SPREADS, TOGETHER = 5.0, 0.6  # ratio of spreads at most, and rank correlation at least

@@ -59,6 +59,9 @@ MAX_FILLED_SHARE = 0.1  # of a row's columns; with more missing, GPz alone predi
 MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
 MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
 RANGE_MARGIN = 0.1  # of the targets' range; means of GPz may leave the range by it
+MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
+MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
+RANGE_MARGIN = 0.1  # of the targets' range; means of GPz may leave the range by it
 # Standard deviation of a Gaussian at most, in ranges with margins; a uniform density over the
 # targets' range has 0.24. Without it one row in 240 whose GPz was unsure by 3.5 deviations of the
 # targets, widened by the corrections to 18, had a log-normal mean of thousands.
@@ -219,9 +222,8 @@ class GPzEnsemble:
         completed = self._completed(x)
         complete = completed.isfinite().all(1)
         rows, rest = (at.nonzero().squeeze(1).cpu().numpy() for at in (complete, ~complete))
-        max_std = MAX_STD * (self.high - self.low)
         if not len(rows):
-            return gpz.limited(max_std)
+            return gpz
         z = (completed[complete] @ self.T.T).cpu().numpy()
         gpz_rows = gpz.rows(rows)
         predictions = {GPZ: gpz_rows}
@@ -229,8 +231,7 @@ class GPzEnsemble:
             member, bounds = MEMBERS[name], (self.low, self.high)
             predictions[name] = member.predict(model, z, gpz_rows, *bounds, self.parts)
         mixed = self.average.combine(predictions)
-        parts = [(rows, mixed), (rest, gpz.rows(rest))]
-        return MixturePredictive.gathered(parts).limited(max_std)
+        return MixturePredictive.gathered([(rows, mixed), (rest, gpz.rows(rest))])
 
     def _predict_gpz(
         self, model: GPz, x: Float[Tensor, "n d"], noise: Float[Tensor, "n d"] | None

@@ -30,7 +30,7 @@ from scant.studies.protocol import Tensors
 from scant.studies.redshift.capacity import gap_limit, stacks
 from scant.studies.redshift.ensemble import GPZ, GPzEnsemble
 from scant.studies.redshift.fold import Fold
-from scant.studies.redshift.gap_fit import PatternFit
+from scant.studies.redshift.gap_fit import PatternFitter
 from scant.studies.redshift.gap_patterns import LearnedRows, lacking
 from scant.studies.redshift.gaps import MissingPatternModels, fit_gaps
 from scant.studies.redshift.prepared import Prepared
@@ -111,8 +111,8 @@ class FittedGPz:
         if ensemble.average is not None:
             rows = data.gap_rows
             seconds = gap_limit(s) if math.isfinite(deadline.seconds) else s.gap_seconds
-            fit = PatternFit(features, data.target, s, rows, device)
-            pattern_models = fit_gaps(fit, data.gap_patterns, seconds, deadline)
+            fitter = PatternFitter(features, data.target, s, rows, device)
+            pattern_models = fit_gaps(fitter, data.gap_patterns, seconds, deadline)
             if s.missing == AUTO and s.gap_seconds:
                 learned = rows.some(s.seed)
         region_rows = x[:: -(-len(x) // REGION_ROWS)].contiguous()
@@ -150,8 +150,10 @@ class FittedGPz:
     def meet(self, table: pd.DataFrame, off: Sequence[str] = ()) -> None:
         """Learn models for missing patterns of rows to predict, where there are none yet."""
         if self.learned is not None:
-            fit = PatternFit(self.features, self.target, self.settings, self.learned, self.device)
-            self.gaps.learn(lacking(self.features, table, off), fit)
+            fitter = PatternFitter(
+                self.features, self.target, self.settings, self.learned, self.device
+            )
+            self.gaps.learn(lacking(self.features, table, off), fitter)
 
     def checked(self, table: pd.DataFrame) -> pd.DataFrame:
         """Check a table to predict, and learn models of its missing patterns.

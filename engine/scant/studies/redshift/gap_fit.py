@@ -37,8 +37,8 @@ class MissingPatternModel:
 
 
 @dataclass(frozen=True)
-class PatternFit:
-    """How models of patterns are fitted.
+class PatternFitter:
+    """Fits models of missing patterns.
 
     Attributes:
         features: Features of complete rows.
@@ -54,12 +54,12 @@ class PatternFit:
     learned: LearnedRows
     device: torch.device
 
-    def model(self, measured: Measured, time: GapTime, k: int) -> MissingPatternModel:
-        """Fit a model to the rows that have the measured coordinates, even if others have several.
+    def fit(self, measured: Measured, time: GapTime, k: int) -> MissingPatternModel:
+        """Fit one model to the rows in which these coordinates are measured.
 
         Args:
-            measured: The pattern.
-            time: Time of the models.
+            measured: The coordinates.
+            time: Time of all models of gaps.
             k: Number of models before this one.
         """
         settings, whole = self.settings, self.features

@@ -22,7 +22,7 @@ from scant.deadline import Deadline
 from scant.studies.protocol import Tensors, part
 from scant.studies.redshift.capacity import GAPS_LEFT, MOST_GAPS, gap_time, gaps_when_asked
 from scant.studies.redshift.ensemble import GPzEnsemble
-from scant.studies.redshift.gap_fit import MissingPatternModel, PatternFit
+from scant.studies.redshift.gap_fit import MissingPatternModel, PatternFitter
 from scant.studies.redshift.gap_patterns import GapPatterns, LearnedRows, Measured
 from scant.studies.redshift.preprocessing import Features
 from scant.studies.redshift.settings import RedshiftSettings
@@ -67,7 +67,7 @@ class MissingPatternModels:
         """Return a copy; models added to it are not added here."""
         return MissingPatternModels(self.features, dict(self.models))
 
-    def learn(self, query: Float[Tensor, "n d"], fit: PatternFit) -> None:
+    def learn(self, query: Float[Tensor, "n d"], fitter: PatternFitter) -> None:
         """Add models of the patterns of rows to predict, the most frequent first.
 
         How many there are and which have a GP of the nearest rows depends on the gaps that were
@@ -75,9 +75,9 @@ class MissingPatternModels:
 
         Args:
             query: Rows to predict (`lacking`).
-            fit: How models are fitted.
+            fitter: Fits the models.
         """
-        features, learned = self.features, fit.learned
+        features, learned = self.features, fitter.learned
         query = query[query.isnan().any(1)]
         if not len(query):
             return
@@ -85,9 +85,9 @@ class MissingPatternModels:
         present = set(map(tuple, np.unique((~query.isnan()).numpy(), axis=0).tolist()))
         new = [p for p in patterns.measured if p in present and p not in self.models]
         n_old = len(self.models)
-        time = gaps_when_asked(fit.settings, n_old + len(new), len(learned.table))
+        time = gaps_when_asked(fitter.settings, n_old + len(new), len(learned.table))
         for k, measured in enumerate(new[: max(time.n_models - n_old, 0)], n_old):
-            self.models[measured] = fit.model(measured, time, k)
+            self.models[measured] = fitter.fit(measured, time, k)
 
     def limits(self, settings: RedshiftSettings, learned: LearnedRows | None) -> list[str]:
         """Sentences on the prediction of rows with missing values.
@@ -170,7 +170,7 @@ class MissingPatternModels:
 
 
 def fit_gaps(
-    fit: PatternFit, patterns: GapPatterns, seconds: float, deadline: Deadline
+    fitter: PatternFitter, patterns: GapPatterns, seconds: float, deadline: Deadline
 ) -> MissingPatternModels:
     """Fit a model for each pattern, as far as time allows.
 
@@ -178,13 +178,13 @@ def fit_gaps(
     same speed.
 
     Args:
-        fit: How models are fitted.
+        fitter: Fits the models.
         patterns: Patterns, in the order in which they get models.
         seconds: Maximum expected time of all models.
         deadline: Deadline of the fit.
     """
-    time = gap_time(seconds, len(patterns.measured), len(fit.learned.table))
-    work = deadline.share(GAPS_LEFT).within(fit.settings.gap_seconds)
+    time = gap_time(seconds, len(patterns.measured), len(fitter.learned.table))
+    work = deadline.share(GAPS_LEFT).within(fitter.settings.gap_seconds)
     to_fit = work.units(patterns.measured[: time.n_models], "models of gaps")
-    models = {measured: fit.model(measured, time, k) for k, measured in enumerate(to_fit)}
-    return MissingPatternModels(fit.features, models)
+    models = {measured: fitter.fit(measured, time, k) for k, measured in enumerate(to_fit)}
+    return MissingPatternModels(fitter.features, models)

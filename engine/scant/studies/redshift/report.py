@@ -89,7 +89,7 @@ def write_report(
         "kept": metrics.by_confidence(y, mean, predictive.variance, scored.log_density, SHARES),
     }
     arrays["missing"], arrays["missing_scores"] = baselines.missing, baselines.scores
-    notes = notes_of(predictive, arrays["coverage"], len(problem.y), photometry)
+    notes = notes_of(problem, predictive, arrays["coverage"], photometry)
     return Report(
         tuple(results), arrays, (*notes, *baselines.notes), Verdict(parts=baselines.parts)
     )
@@ -154,7 +154,10 @@ def is_photometry(features: Features, settings: RedshiftSettings) -> bool:
 
 
 def notes_of(
-    predictive: MixturePredictive, covered: Float[ndarray, "2 c"], n_train: int, photometry: bool
+    problem: Problem,
+    predictive: MixturePredictive,
+    covered: Float[ndarray, "2 c"],
+    photometry: bool,
 ) -> tuple[str, ...]:
     """Notes for the user."""
     model, total = float(predictive.model_variance.mean()), float(predictive.variance.mean())
@@ -164,7 +167,11 @@ def notes_of(
         "variance; the rest needs better or further measurements.",
         f"The {100 * level:.0f}% intervals hold {100 * held:.1f}% of the test rows.",
     ]
-    if n_train > RIVAL_ROWS:
+    if problem.contrasts is not None:
+        notes.append(
+            "Forests and boosted trees also learn from all colors, the differences of two inputs."
+        )
+    if len(problem.y) > RIVAL_ROWS:
         notes.append(f"The baselines were fitted to the first {RIVAL_ROWS:,} rows only.")
     if len(predictive) > MISSING_ROWS:
         notes.append(

@@ -148,9 +148,10 @@ class Study(TrainedStudy):
     def finalize(self, restarts: list[tuple[float, Tensors]]) -> Report:
         data, train = self.data, self._from_growth if self.grows else self._from_restarts
         folds, unseen = train(restarts)
-        with collect_numerical_warnings(self.notes):
+        numerical = list[str]()
+        with collect_numerical_warnings(numerical):
             self._fitted = FittedGPz.fit(data, folds, unseen, self.T, self.deadline)
-        self.held_scores = self._fitted.score(data.held)
+            self.held_scores = self._fitted.score(data.held)
         if isinstance(self.search, Growth):
             tried = self.search.history()
         else:
@@ -160,7 +161,8 @@ class Study(TrainedStudy):
 
         def write(deadline: Deadline) -> Report:
             report = write_report(*of_run, deadline)
-            return replace(report, arrays={**report.arrays, "tried": np.array(tried, dtype=float)})
+            arrays = {**report.arrays, "tried": np.array(tried, dtype=float)}
+            return replace(report, arrays=arrays, notes=(*report.notes, *numerical))
 
         return self._report(write)
 

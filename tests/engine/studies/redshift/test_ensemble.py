@@ -29,6 +29,7 @@ from scant.studies.redshift.members import (
     EnsembleMember,
     fit_members,
 )
+from scant.studies.redshift.target import MAX_LOG_STD, Target
 from scant.training.api import Fit, restore
 
 
@@ -104,17 +105,15 @@ def test_moments_are_averages_and_disagreement_is_not_rescaled(
     np.testing.assert_allclose(sources, mixed.variance)
 
 
-def test_no_gaussian_is_wider_than_the_range_of_the_targets(
-    straight: tuple[Fit, list[object]],
-) -> None:
-    made = straight[0].study.posterior.ensemble
-    shape = Rescaled(contraction=Contracted((20.0, 0.0)))
-    x = torch.tensor([[0.0, 0.0], [1.0, np.nan]], dtype=torch.float64)
-    wide = replace(made, average=replace(made.average, shape=shape, method_shapes={})).predict(x)
-    assert np.sqrt(wide.variances.max()) == pytest.approx((made.high - made.low) / 4)
-    assert wide.model_variance + wide.noise_variance + wide.input_variance == pytest.approx(
-        wide.variance
-    )
+def test_the_mean_of_a_logarithm_s_wide_component_does_not_explode() -> None:
+    weights, means = np.full((2, 2), 0.5), np.zeros((2, 2))
+    wide = MixturePredictive(weights, means, np.array([[0.5, 1.0], [0.5, 400.0]]))
+    wide = wide.with_sources(np.ones(2), np.array([1.0, 3.0]))
+    log = Target(0.0, 1.0, positive=True).restore(wide)
+    np.testing.assert_array_equal(log.variances, [[0.5, 1.0], [0.5, MAX_LOG_STD**2]])
+    np.testing.assert_allclose(log.noise_variance / log.variance, [0.5, 0.75])
+    value = Target(0.0, 1.0, positive=False).restore(wide)
+    np.testing.assert_array_equal(value.variances, wide.variances)
 
 
 def test_rows_with_missing_values_are_asked_of_gpz_alone(

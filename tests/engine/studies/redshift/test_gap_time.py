@@ -26,7 +26,7 @@ from scant.studies.redshift.capacity import (
     NEAREST_ROW,
     gap_time,
 )
-from scant.studies.redshift.gap_fit import MissingPatternModel, PatternFit
+from scant.studies.redshift.gap_fit import MissingPatternModel, PatternFitter
 from scant.studies.redshift.members import QUICKEST, EnsembleMember
 from scant.studies.redshift.study import Study
 from scant.training.api import fit, restore
@@ -70,13 +70,13 @@ def study(table: pd.DataFrame, deadline: Deadline | None = None, **values: Any) 
 def test_gaps_take_no_more_than_their_time(
     gap_seconds: float, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, fitted = Clock(), PatternFit.model
+    clock, fitted = Clock(), PatternFitter.fit
 
     def slow(*args: Any) -> MissingPatternModel:
         clock.now += UNIT
         return fitted(*args)
 
-    monkeypatch.setattr(PatternFit, "model", slow)
+    monkeypatch.setattr(PatternFitter, "fit", slow)
     monkeypatch.setattr(EnsembleMember, "supports", lambda member, *_: member.shape in QUICKEST)
     monkeypatch.setattr("scant.studies.redshift.study.write_report", lambda *args: Report())
     table = galaxies(240, ([0, 1], "u"), ([2], "ri"))

@@ -11,6 +11,7 @@ from scant.studies.redshift.entry import RedshiftSettings
 from scant.studies.redshift.fold import Rows
 from scant.studies.redshift.prepared import Prepared
 from scant.studies.redshift.preprocessing import TAME, Features
+from scant.studies.redshift.problem import problem_of
 from scant.studies.redshift.simulate import simulate
 
 BANDS = ["u", "g", "r", "i"]
@@ -59,7 +60,8 @@ def test_contrasts_are_all_colors_and_sums_and_differences_of_two(table, trained
         [*colors, u - g + r - i, u - 2 * g + r, u - g - r + i, g - 2 * r + i]
     )
     assert np.allclose(made - made.mean(0), expected - expected.mean(0), atol=1e-9)
-    assert np.allclose(features.measured(table) @ features.colors.T, expected[:, :6])
+    problem = problem_of(features, table.assign(size=1.0, z=1.0), table.assign(z=1.0), "z")
+    assert np.allclose(problem.x @ problem.contrasts.T, expected[:, :6])
 
 
 @pytest.mark.parametrize(("count", "contrasts"), [(2, 1), (8, 64), (9, 36), (12, 66), (13, None)])
