@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+from threadpoolctl import threadpool_limits
 
 import scant
 from scant.data_sources.open import open_table
@@ -36,9 +37,10 @@ def record(study: str, store: Store) -> tuple[bytes, Finished]:
     """Train the demonstration and write it through the store; the recording and how it ended."""
     settings = entry(study).settings.parse(entry(study).presets.get("demo", {}))
     run = store.add_run(study, settings.values(), "demo", owner="demo")
-    for event in scant.fit(study, settings=settings):
-        if not isinstance(event, Checkpoint):
-            store.write(run, [event])
+    with threadpool_limits(1):
+        for event in scant.fit(study, settings=settings):
+            if not isinstance(event, Checkpoint):
+                store.write(run, [event])
     assert isinstance(event, Finished), "the last event of a fit says how it ended"
     snapshots = 60
     while len(recording := store.export_recording(run, snapshots)) > LIMIT and snapshots > 5:
