@@ -155,7 +155,7 @@ class Fits:
 
 
 def measured(name: str, seed: int, before: Path | None, fits: Fits) -> dict[str, Scores]:
-    """Print and return the scores of one division, by who fitted it; none where a fit failed."""
+    """Print and return the scores of one division, by who fitted it; empty where a fit failed."""
     held, result = CASES[name].held(seed), dict[str, Scores]()
     ours = partial(fits.predictions, ROOT, held)
     makers: dict[str, Callable[[], pd.DataFrame]] = {OURS: ours}
@@ -170,6 +170,7 @@ def measured(name: str, seed: int, before: Path | None, fits: Fits) -> dict[str,
             made = predictions()
         except RuntimeError as error:
             print(f"{name} seed {seed} {by}: {error}", flush=True)
+            result[by] = {}
             continue
         shared = by in (OURS, BEFORE) and len(fits.fitted) == n_fits
         unit = "seconds to predict" if shared else "seconds"
@@ -212,11 +213,10 @@ def summary(name: str, seeds: Sequence[dict[str, Scores]]) -> str:
         lines.append(f"{name} {score}: {', '.join(parts)}")
     case = CASES[name]
     if case.target:
-        met, rivals = 0, {by for fits in seeds for by in fits} - {OURS, BEFORE}
+        met = 0
         for fits in seeds:
-            theirs = {by: scores for by, scores in fits.items() if by in rivals}
-            if OURS in fits and theirs and set(theirs) == rivals:
-                met += case.met(fits[OURS], theirs)
+            theirs = {by: scores for by, scores in fits.items() if by not in (OURS, BEFORE)}
+            met += bool(fits[OURS] and all(theirs.values()) and case.met(fits[OURS], theirs))
         lines.append(f"{name}: {case.target}: on {met} of {len(seeds)} seeds")
     return "\n".join(lines)
 

@@ -20,6 +20,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import scant
+import scant.learners.general  # loads the libraries whose threads are limited
 from scant.data_sources.open import open_table
 from scant.events import Checkpoint, Finished
 from scant.store import Store

@@ -94,7 +94,10 @@ def compared(
         contests.append(contest)
     result = replace(result, point=contests[0], density=contests[1])
     if result.contests:
-        known = {tool.name: tool.code for tool in (_tools(problem) if problem else ())}
+        tools = _tools(problem) if problem is not None else []
+        if problem is not None and problem.contrasts is not None:
+            tools = [t for t in tools if not t.capabilities.trees]  # two lines have no contrasts
+        known = {tool.name: tool.code for tool in tools}
         result = replace(result, code=known.get(result.other.rival, ""))
     notes = (f"Learned nothing: {result.nothing}",) if result.nothing else ()
     return replace(report, notes=(*report.notes, *notes), verdict=result)

@@ -30,6 +30,7 @@ from scant.predictive import MixturePredictive
 from scant.problem import Problem
 
 MOST_BLOCKS = 4  # maximum number of removed groups of columns
+LEAST_ROWS = 50  # rows that have a contrast, so that each fold of a cross-validation has some
 # Index of the group of columns that are missing together, for each column; -1 for never.
 Blocks = Int[ndarray, " d"]
 Moments = tuple[Float[ndarray, " t"], Float[ndarray, " t"]]  # mean and variance of the query rows
@@ -60,25 +61,44 @@ def _predict(method: Method, seed: int, problem: Problem, _: Deadline) -> Mixtur
     incomplete = np.isnan(query).any(1)
     mean, variance = np.zeros((2, len(query)))
     if not incomplete.all():
-        complete = with_contrasts(query[~incomplete], contrasts)
-        moments = method(with_contrasts(x, contrasts), y, np.arange(len(y)), complete, seed)
+        rows, complete = with_contrasts(x, query[~incomplete], contrasts)
+        moments = method(rows, y, np.arange(len(y)), complete, seed)
         mean[~incomplete], variance[~incomplete] = moments
     if incomplete.any():
         copies, targets, row = with_copies(x, y, blocks, seed)
-        lacking = with_contrasts(query[incomplete], contrasts)
-        moments = method(with_contrasts(copies, contrasts), targets, row, lacking, seed)
+        copies, lacking = with_contrasts(copies, query[incomplete], contrasts)
+        moments = method(copies, targets, row, lacking, seed)
         mean[incomplete], variance[incomplete] = moments
     return MixturePredictive.gaussian(mean, variance)
 
 
-def with_contrasts(x: X, contrasts: Float[ndarray, "k d"] | None) -> Float[ndarray, "_ _"]:
-    """Append linear combinations of columns; NaN where a column that one needs is missing."""
+def with_contrasts(
+    x: X, query: X, contrasts: Float[ndarray, "k d"] | None
+) -> tuple[Float[ndarray, "_ e"], Float[ndarray, "_ e"]]:
+    """Append linear combinations of columns; NaN where a column that one needs is missing.
+
+    Combinations that few rows have, such as colors of bands of two surveys, are left out: boosting
+    takes no column without values.
+
+    Args:
+        x: Training rows.
+        query: Rows to predict.
+        contrasts: Coefficients (`Problem.contrasts`).
+    """
     if contrasts is None:
-        return x
+        return x, query
+    parts = [_combined(rows, contrasts) for rows in (x, query)]
+    enough = (~np.isnan(parts[0])).sum(0) >= LEAST_ROWS
+    first, second = (
+        np.concatenate([rows, values[:, enough]], axis=1) for rows, values in zip((x, query), parts)
+    )
+    return first, second
+
+
+def _combined(x: X, contrasts: Float[ndarray, "k d"]) -> Float[ndarray, "_ k"]:
     missing = np.isnan(x)
     lacking = (missing @ (contrasts != 0).T.astype(float)) > 0
-    values = np.where(missing, 0.0, x) @ contrasts.T
-    return np.concatenate([x, np.where(lacking, np.nan, values)], axis=1)
+    return np.where(lacking, np.nan, np.where(missing, 0.0, x) @ contrasts.T)
 
 
 def with_copies(

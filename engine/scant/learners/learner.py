@@ -38,6 +38,7 @@ class Capabilities:
         images: True if it is only for images.
         views: True if it needs columns in views.
         density: True if it predicts densities or probabilities, not only means or classes.
+        trees: True if it also learns from `Problem.contrasts`.
     """
 
     values: bool = False
@@ -48,6 +49,7 @@ class Capabilities:
     images: bool = False
     views: bool = False
     density: bool = True
+    trees: bool = False
 
     def refuse(self, problem: Problem) -> str:
         """Return why a problem is of another kind; "" if it is not."""

@@ -58,7 +58,7 @@ def tool(
     """
     kind = Capabilities(
         values=not classes, classes=classes, missing=True, censored=not classes, parts=True,
-        images=images, density=density,
+        images=images, density=density, trees=trees,
     )  # fmt: skip
     answer = partial(_classes, ask, density) if classes else partial(_values, ask, trees)
     return Learner(name, answer, kind, partial(_too_large, small), code)
@@ -134,15 +134,17 @@ def _with_gaps(
     query: X,
 ) -> MeanVariance:
     """Return mean and variance; rows with gaps are predicted by a fit to rows with gaps."""
-    gaps, query = np.isnan(query).any(1), with_contrasts(query, contrasts)
+    gaps = np.isnan(query).any(1)
     if blocks is None or not gaps.any():
-        answer: MeanVariance = ask(with_contrasts(x, contrasts), y, query)
+        x, query = with_contrasts(x, query, contrasts)
+        answer: MeanVariance = ask(x, y, query)
         return answer
     lacking = knocked(np.random.default_rng(0), x, blocks)
     mean, variance = np.zeros((2, len(query)))
     for rows, learned in ((~gaps, x), (gaps, lacking)):
         if rows.any():
-            mean[rows], spread = ask(with_contrasts(learned, contrasts), y, query[rows])
+            learned, unseen = with_contrasts(learned, query[rows], contrasts)
+            mean[rows], spread = ask(learned, y, unseen)
             variance[rows] = np.nan if spread is None else spread
     return mean, None if np.isnan(variance).any() else variance
 

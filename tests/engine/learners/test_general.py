@@ -156,18 +156,18 @@ def test_classifiers_give_probabilities_of_every_class(rival: Learner) -> None:
 
 def test_trees_get_contrasts_as_columns_and_others_do_not() -> None:
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(120, 2))
-    problem = Problem(x[:80], x[:80, 0] - x[:80, 1], x[80:], x[80:, 0], ())
-    with_gap = replace(problem, x_test=np.where(rng.random((40, 2)) < 0.3, np.nan, x[80:]))
-    for each in (problem, replace(with_gap, blocks=np.arange(2))):
+    x = rng.normal(size=(540, 4))
+    problem = Problem(x[:500], x[:500, 0] - x[:500, 1], x[500:], x[500:, 0], ())
+    with_gap = replace(problem, x_test=np.where(rng.random((40, 4)) < 0.3, np.nan, x[500:]))
+    for each in (problem, replace(with_gap, blocks=np.arange(4))):
         seen: list[tuple[int, int]] = []
 
         def mean(x: np.ndarray, y: np.ndarray, query: np.ndarray) -> tuple[np.ndarray, None]:
             seen.append((x.shape[1], query.shape[1]))  # noqa: B023
             return np.zeros(len(query)), None
 
-        contrasted = replace(each, contrasts=np.array([[1.0, -1.0]]))
-        for trees, columns in ((True, 3), (False, 2)):
+        contrasted = replace(each, contrasts=np.eye(1, 4) - np.eye(1, 4, 1))
+        for trees, columns in ((True, 5), (False, 4)):
             seen.clear()
             tool("mean", mean, "", trees=trees).predict(contrasted)
             assert set(seen) == {(columns, columns)}

@@ -74,8 +74,20 @@ def test_what_no_row_lacks_stays_in_every_copy() -> None:
 
 def test_a_contrast_is_missing_where_a_column_that_it_needs_is() -> None:
     x = np.array([[3.0, 1.0, 7.0], [np.nan, 1.0, 7.0], [3.0, 1.0, np.nan]])
-    made = with_contrasts(x, np.array([[1.0, -1.0, 0.0]]))
+    rows, contrasts = np.tile([3.0, 1.0, np.nan], (60, 1)), np.eye(2, 3) - np.eye(2, 3, 1)
+    learned, made = with_contrasts(rows, x, contrasts)  # no row has the second contrast
     np.testing.assert_array_equal(made, np.column_stack([x, [2.0, np.nan, 2.0]]))
+    np.testing.assert_array_equal(learned, np.column_stack([rows, np.full(60, 2.0)]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", learners(0), ids=lambda learner: learner.name)
+def test_bands_that_no_row_has_together_do_no_harm(learner: Learner) -> None:
+    x = X[:, :3].copy()
+    x[:250, 0] = x[250:, 1] = np.nan
+    blocks, contrasts = np.arange(3), np.array([[1.0, -1.0, 0.0], [1.0, 0.0, -1.0]])
+    each = Problem(x, Y, LESS[:40, :3], TRUTH[:40], (), blocks=blocks, contrasts=contrasts)
+    assert np.isfinite(learner.predict(each).mean).all()
 
 
 @pytest.mark.slow

@@ -59,13 +59,6 @@ MAX_FILLED_SHARE = 0.1  # of a row's columns; with more missing, GPz alone predi
 MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
 MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
 RANGE_MARGIN = 0.1  # of the targets' range; means of GPz may leave the range by it
-MAX_LEFT_OUT = 5000  # left-out rows of a fold that choose weights
-MEMBERS_SHARE = 0.4  # of the time left, for the first fold's members; further folds are quick
-RANGE_MARGIN = 0.1  # of the targets' range; means of GPz may leave the range by it
-# Standard deviation of a Gaussian at most, in ranges with margins; a uniform density over the
-# targets' range has 0.24. Without it one row in 240 whose GPz was unsure by 3.5 deviations of the
-# targets, widened by the corrections to 18, had a log-normal mean of thousands.
-MAX_STD = 0.25
 PRIOR = 0.3  # prior count of a member, in rows
 MARGINAL_GP_PRIOR = 10.0  # of the GP averaged over its hyperparameters
 PART_PRIOR = 1.0  # of a component of a GP of the nearest rows

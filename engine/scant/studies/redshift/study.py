@@ -160,7 +160,8 @@ class Study(TrainedStudy):
         of_run = self._fitted, data.problem, self.held_scores
 
         def write(deadline: Deadline) -> Report:
-            report = write_report(*of_run, deadline)
+            with collect_numerical_warnings(numerical):
+                report = write_report(*of_run, deadline)
             arrays = {**report.arrays, "tried": np.array(tried, dtype=float)}
             return replace(report, arrays=arrays, notes=(*report.notes, *numerical))
 
