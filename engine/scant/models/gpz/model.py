@@ -31,7 +31,7 @@ from linear_operator.operators import RootLinearOperator
 from torch import Tensor, nn
 
 from scant.errors import BadInput
-from scant.inference.expectations import kernel_forms
+from scant.inference.expectations import cached_chunks, kernel_forms
 from scant.kernels.constraints import LogPositive
 from scant.models.gpz.basis import relevant_count
 from scant.models.gpz.design import BasisFunctionModel
@@ -40,7 +40,8 @@ from scant.models.gpz.given import PosteriorState, Prepared
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.uncertain_inputs import predict_inputs
 
-PREDICTED_ROWS = 1 << 16  # rows per block of a prediction, which bounds its memory
+# Rows with noise or missing values per block of a prediction, which bounds its memory.
+PREDICTED_ROWS = 1 << 16
 
 
 class GPz(BasisFunctionModel):
@@ -271,14 +272,15 @@ class GPz(BasisFunctionModel):
                 missing values are ignored.
         """
         self.check(X, noise_variance)
-        if len(X) > PREDICTED_ROWS:
-            noise = noise_variance
-            blocks = [slice(i, i + PREDICTED_ROWS) for i in range(0, len(X), PREDICTED_ROWS)]
-            return GPzPrediction.join(
-                [self.predict(X[r], None if noise is None else noise[r]) for r in blocks]
-            )
-        if noise_variance is not None or bool(X.isnan().any()):
-            return self.predict_components(X, noise_variance).collapse()
+        if noise_variance is None and not bool(X.isnan().any()):
+            exact = cached_chunks(len(X), len(self.weight_mean), X.device)
+            return GPzPrediction.join([self._predict_exact(X[rows]) for rows in exact])
+        blocks = [slice(i, i + PREDICTED_ROWS) for i in range(0, len(X), PREDICTED_ROWS)]
+        noise = [None if noise_variance is None else noise_variance[rows] for rows in blocks]
+        parts = (self.predict_components(X[rows], each) for rows, each in zip(blocks, noise))
+        return GPzPrediction.join([part.collapse() for part in parts])
+
+    def _predict_exact(self, X: Float[Tensor, "n d"]) -> GPzPrediction:
         phi, design = self.design(X)
         return GPzPrediction(
             mean=design @ self.weight_mean,  # (3.11)

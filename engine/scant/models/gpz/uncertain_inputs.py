@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from scant.inference.expectations import (
-    CHUNK,
     Forms,
+    cached_chunks,
     exp_,
     features,
     log_expected,
@@ -37,7 +37,6 @@ from scant.models.gpz.prediction import Components
 
 # Components with less of a row's probability are dropped, a few thousandths in total.
 MIN_SHARE = 1e-4
-CACHED = 1 << 18  # elements of a block on a CPU (2 MiB)
 
 
 class Moments(NamedTuple):
@@ -154,7 +153,7 @@ def _missing(
         expected, features_j, o_j = prepared.given(observed, j), products[rows], o[rows]
         phi = exp_(features_j @ expected.single)
         squares, cross = phi.new_empty(len(rows), 3), phi.new_zeros(2, len(rows))
-        for r in _chunks(len(rows), expected.pairs):
+        for r in cached_chunks(len(rows), expected.pairs.shape[1], phi.device):
             pair_products = exp_(features_j[r] @ expected.pairs)
             squares[r] = (prepared.pair_shares @ pair_products.T).T
         for total, slope, constant in zip(cross, expected.slope, expected.constant):
@@ -283,10 +282,3 @@ def _noisy_squares(
         for r in row_chunks(forms, spread):
             total[r] += log_expected(forms, x[r], spread[r]).exp() @ share.T
     return total
-
-
-def _chunks(n: int, coefficients: Float[Tensor, "f k"]) -> Iterator[slice]:
-    """Slices of rows whose elements, one per pair, fit a CPU's cache."""
-    step = max(1, (CACHED if coefficients.device.type == "cpu" else CHUNK) // coefficients.shape[1])
-    for start in range(0, n, step):
-        yield slice(start, start + step)
