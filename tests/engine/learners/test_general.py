@@ -105,7 +105,8 @@ def test_rivals_stop_when_the_time_is_used(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(compare, "SECONDS", -1.0)
     c = regression()
     report = compared(own_metrics(c), c, -1.0, own=True, rivals=True)
-    assert {m.method for m in report.metrics if m.source == "rival"} == {"ridge regression"}
+    fitted = {m.method for m in report.metrics if m.source == "rival"}
+    assert fitted == {"ridge regression", "random forest"}  # these in any case
     assert "exact GP was not compared: the time for comparisons was used up." in report.notes
 
 
