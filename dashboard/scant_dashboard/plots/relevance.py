@@ -34,7 +34,7 @@ class BasisPlot(Plot):
         plot = new_figure(name, tr("{items}, sorted", items=self._what),
                           tr("share of the {total}", total=self._of), height=300)  # fmt: skip
         plot.vbar("rank", 0.8, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
-        plot.yaxis.formatter = tick_labels("0%")
+        plot.yaxis.formatter = tick_labels("0.[00]%")
         plot.y_range.start = 0
         super().__init__(title, plot)
 

@@ -96,9 +96,7 @@ def with_contrasts(
 
 
 def _combined(x: X, contrasts: Float[ndarray, "k d"]) -> Float[ndarray, "_ k"]:
-    missing = np.isnan(x)
-    lacking = (missing @ (contrasts != 0).T.astype(float)) > 0
-    return np.where(lacking, np.nan, np.where(missing, 0.0, x) @ contrasts.T)
+    return np.stack([x[:, row != 0] @ row[row != 0] for row in contrasts], axis=1)
 
 
 def with_copies(
