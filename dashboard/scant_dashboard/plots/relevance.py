@@ -63,7 +63,7 @@ class FeaturePlot(Plot):
                           y_range=models.FactorRange(),
                           x_range=models.Range1d(0, 1))  # fmt: skip
         plot.hbar("name", 0.7, "share", source=self.bars, color=BLUE, fill_alpha=0.85, line_width=0)
-        plot.xaxis.formatter = tick_labels("0%")
+        plot.xaxis.formatter = tick_labels("0.[00]%")
         plot.ygrid.visible = False
         super().__init__(title, plot)
 

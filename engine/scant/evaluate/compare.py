@@ -15,7 +15,7 @@ from scant.evaluate.fitting import fit_all
 from scant.evaluate.parts import everywhere
 from scant.evaluate.scores import SCORES
 from scant.events import Metric, Report
-from scant.learners.cost import MOST_ROWS, SECONDS
+from scant.learners.cost import MOST_ROWS, SECONDS, forest_seconds
 from scant.learners.general import general_tools
 from scant.learners.learner import Learner
 from scant.predictive.scored import Scored
@@ -23,7 +23,7 @@ from scant.problem import Comparison, Problem
 from scant.verdict import Contest, Verdict
 
 DRAWS = 200  # of the bootstrap; fewer of many rows
-ALWAYS = 2  # rivals that are fitted in any case: being ahead of a line alone says little
+ALWAYS = 2  # rivals that are fitted in any case: being ahead of a linear model alone says little
 LEAST_ROWS = 5  # held out, of which a score says something
 ON_PUBLISHED = ("The published figures", "Table ")  # beginnings of notes on them
 NOTHING = 0.01  # share of variance explained, or nats a row, that count as nothing
@@ -50,7 +50,8 @@ def compared(
         rivals: Whether rivals are fitted.
         seed: Of the bootstrap.
         deadline: When all rivals are to have ended; None: when they took as long as the run, or
-            `SECONDS` if that is more. The first `ALWAYS`, which are quick, are fitted in any case.
+            `SECONDS` if that is more. The first is fitted in any case; the first `ALWAYS` if a
+            forest takes less than `SECONDS`.
         halted: Whether somebody has asked for the end: then no further rival is begun.
     """
     if own:
@@ -150,7 +151,9 @@ def _with_rivals(
     notes = [c.note] if c.note else []
     present = {m.method for m in report.metrics if m.source == "baseline"}
     candidates = [tool for tool in _tools(c) if tool.name not in present or c.replaces]
-    results = list(fit_all(c, candidates, deadline=deadline, minimum=ALWAYS, halted=halted))
+    forest = sum(forest_seconds(len(rows), c.x.shape[1], c.classes) for _, rows, _ in c.parts())
+    minimum = ALWAYS if forest < SECONDS else 1
+    results = list(fit_all(c, candidates, deadline=deadline, minimum=minimum, halted=halted))
     found = {r.name: r.scored for r in results if r.scored is not None}
     times = {r.name: r.seconds for r in results if r.scored is not None}
     notes += [f"{r.name} was not compared: {r.reason}" for r in results if r.reason]

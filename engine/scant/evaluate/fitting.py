@@ -64,8 +64,7 @@ def fit_all(
         names: Scores to compute, by their names in `SCORES`.
         deadline: Time of all learners.
         phase: Name of the learners in `deadline.skipped`; "": none is noted.
-        minimum: Number of learners that are begun in any case. The first is also not interrupted;
-            others may be, between the parts of a problem.
+        minimum: Number of learners that are fitted in any case, unless halted.
         halted: Function that returns True if no further learner is to be begun.
     """
     learners, done, names = list(learners), 0, tuple(names)
@@ -78,7 +77,7 @@ def fit_all(
                 raise BadInput("the run was stopped.")
             if next(begun, None) is None:
                 raise OutOfTime
-            end = deadline if done or not minimum else NEVER
+            end = deadline if done >= minimum else NEVER
             scored = problem.scored(learner.predict(problem, end))
         except Exception as error:
             reason = next(iter(str(error).splitlines()), "it failed without a message.")[:200]

@@ -253,8 +253,8 @@ def exponential_sums(
 
 
 def cached_chunks(n: int, k: int, device: torch.device) -> Iterator[slice]:
-    """Slices of n rows with k elements each, which fit a CPU's cache."""
-    yield from _even_chunks(n, k if device.type != "cpu" else k * (CHUNK // CACHED))
+    """Slices of n rows with k elements each, which fit a CPU's cache, or `CHUNK` on a GPU."""
+    return _even_chunks(n, k if device.type != "cpu" else k * (CHUNK // CACHED))
 
 
 def _even_chunks(n: int, k: int) -> Iterator[slice]:

@@ -30,20 +30,24 @@ def seconds(rows: int, columns: int, classes: int, fit: float) -> float:
         fit: Seconds of the fit, which is the time budget if it is more than `SECONDS`.
     """
     train_rows = min(rows, MOST_ROWS)
-    tree_cells = min(rows, FOREST_ROWS) * columns
     if classes:
         trees = 100 * (classes if classes > 2 else 1)
-        forest = 0.2 + 5e-5 * tree_cells + 1e-4 * rows
         boosting = trees * (0.002 + 8e-5 * columns + 5e-7 * train_rows)
         process = 1.0 * (rows**2 * max(1, classes - 1) <= GPC_COST)
     else:
-        forest = 0.1 + 1.4e-4 * tree_cells + 1e-4 * rows
         crossed = min(train_rows, CROSS_ROWS)  # rows that are cross-validated
         boosting = 0.3 + min(1.1e-3 * crossed, 2.2) + 2e-5 * crossed * columns
         boosting = max(boosting * (train_rows <= CROSS_ROWS), 4e-6 * train_rows * columns)
         process = (1.0 + 2.5e-7 * rows**2) * (rows <= GP_ROWS)
+    forest = forest_seconds(rows, columns, classes)
     slowest = max(forest, boosting, process)  # the last method may exceed the budget
     return min(forest + boosting + process, max(fit, SECONDS) + slowest)
+
+
+def forest_seconds(rows: int, columns: int, classes: int) -> float:
+    """Estimate the seconds of a random forest on one core (arguments: see `seconds`)."""
+    tree_cells = min(rows, FOREST_ROWS) * columns
+    return (0.2 + 5e-5 * tree_cells if classes else 0.1 + 1.4e-4 * tree_cells) + 1e-4 * rows
 
 
 def beside(rows: int, columns: int, catboost: bool) -> float:

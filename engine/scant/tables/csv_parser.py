@@ -97,7 +97,7 @@ def parse(text: str, name: str, maximum_columns: int, *, ends: bool = True) -> R
     cells, uneven = _cells(body, delimiter, len(header), name, ends)
     if uneven.ragged:
         row, expected, got = uneven.first
-        more = f" ({uneven.ragged:,} such rows)" if uneven.ragged > 1 else ""
+        more = f" ({uneven.ragged:,} rows differ)" if uneven.ragged > 1 else ""
         raise BadInput(
             f"{name}, row {row + blank}: {got} cells where the header has {expected}{more}; "
             "correct the row, and put quotes around text that holds a delimiter."

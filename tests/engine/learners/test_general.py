@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import f1_score, recall_score
 
 from scant import verdict
+from scant.deadline import Deadline
 from scant.evaluate import compare
 from scant.evaluate.compare import compared, nothing_learned
 from scant.evaluate.scores import metrics_of, scores_of
@@ -102,12 +103,17 @@ def test_a_baseline_of_the_same_name_is_not_fitted_again_unless_it_gives_way() -
 
 
 def test_rivals_stop_when_the_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "SECONDS", -1.0)
     c = regression()
-    report = compared(own_metrics(c), c, -1.0, own=True, rivals=True)
-    fitted = {m.method for m in report.metrics if m.source == "rival"}
-    assert fitted == {"ridge regression", "random forest"}  # these in any case
-    assert "exact GP was not compared: the time for comparisons was used up." in report.notes
+
+    def fitted() -> set[str]:
+        late = Deadline(-1.0)
+        report = compared(own_metrics(c), c, 1.0, own=True, rivals=True, deadline=late)
+        assert "exact GP was not compared: the time for comparisons was used up." in report.notes
+        return {m.method for m in report.metrics if m.source == "rival"}
+
+    assert fitted() == {"ridge regression", "random forest"}
+    monkeypatch.setattr(compare, "SECONDS", 0.0)  # as if a forest took long
+    assert fitted() == {"ridge regression"}
 
 
 def test_nothing_is_learned_where_the_mean_does_as_well() -> None:

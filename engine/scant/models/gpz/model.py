@@ -22,6 +22,7 @@ experiments (below 3.36), or a linear regression (3.27).
 from __future__ import annotations
 
 import warnings
+from itertools import repeat
 from typing import Literal
 
 import torch
@@ -40,7 +41,7 @@ from scant.models.gpz.given import PosteriorState, Prepared
 from scant.models.gpz.prediction import Components, GPzPrediction
 from scant.models.gpz.uncertain_inputs import predict_inputs
 
-# Rows with noise or missing values per block of a prediction, which bounds its memory.
+# Rows per block of a prediction with noise or missing values, which bounds its memory.
 PREDICTED_ROWS = 1 << 16
 
 
@@ -273,12 +274,13 @@ class GPz(BasisFunctionModel):
         """
         self.check(X, noise_variance)
         if noise_variance is None and not bool(X.isnan().any()):
-            exact = cached_chunks(len(X), len(self.weight_mean), X.device)
+            d = X.shape[1]
+            width = max(len(self.weight_mean), d * (d + 3) // 2)  # of the design, and of `features`
+            exact = cached_chunks(len(X), width, X.device)
             return GPzPrediction.join([self._predict_exact(X[rows]) for rows in exact])
-        blocks = [slice(i, i + PREDICTED_ROWS) for i in range(0, len(X), PREDICTED_ROWS)]
-        noise = [None if noise_variance is None else noise_variance[rows] for rows in blocks]
-        parts = (self.predict_components(X[rows], each) for rows, each in zip(blocks, noise))
-        return GPzPrediction.join([part.collapse() for part in parts])
+        noise = repeat(None) if noise_variance is None else noise_variance.split(PREDICTED_ROWS)
+        blocks = zip(X.split(PREDICTED_ROWS), noise)
+        return GPzPrediction.join([self.predict_components(*block).collapse() for block in blocks])
 
     def _predict_exact(self, X: Float[Tensor, "n d"]) -> GPzPrediction:
         phi, design = self.design(X)
