@@ -78,7 +78,7 @@ def test_html_in_names_is_text_and_control_characters_go(survey: pd.DataFrame) -
 
 
 def test_ragged_rows_name_the_row() -> None:
-    refused(b'u,g,z\n1,2,3\n\n"4\n5",6,7\n8,9\n1,2,3,4\n', "row 5", "2 cells", "1 more")
+    refused(b'u,g,z\n1,2,3\n\n"4\n5",6,7\n8,9\n1,2,3,4\n', "row 5", "2 cells", "2 rows differ")
 
 
 def test_row_numbers_survive_blank_lines_and_quoted_newlines(survey: pd.DataFrame) -> None:
