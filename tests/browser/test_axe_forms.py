@@ -35,9 +35,8 @@ def test_the_form_of_an_upload_and_a_question(visit: Callable[[str], Page]) -> N
     page = visit("/aggregation")
     drop(page, "mine.csv", boxes())
     expect(button(page, "Use this table")).to_be_visible(timeout=PATIENCE)
-    expect(page.get_by_text("Upload complete").first).to_be_visible(
-        timeout=PATIENCE
-    )  # colors change
+    # Its background is another color from then on.
+    expect(page.get_by_text("Upload complete").first).to_be_visible(timeout=PATIENCE)
     found = violations(page)
     page.keyboard.press("Escape")
     come_to(page, ASKED)

@@ -96,11 +96,8 @@ def compared(
         contests.append(contest)
     result = replace(result, point=contests[0], density=contests[1])
     if result.contests:
-        tools = _tools(problem) if problem is not None else []
-        if problem is not None and problem.contrasts is not None:
-            tools = [t for t in tools if not t.capabilities.trees]  # two lines have no contrasts
-        known = {tool.name: tool.code for tool in tools}
-        result = replace(result, code=known.get(result.other.rival, ""))
+        code = "" if problem is None else _code(problem, result.other.rival)
+        result = replace(result, code=code)
     notes = (f"Learned nothing: {result.nothing}",) if result.nothing else ()
     return replace(report, notes=(*report.notes, *notes), verdict=result)
 
@@ -192,6 +189,12 @@ def _metrics(c: Problem, answers: Mapping[str, Scored], at: Int[ndarray, " s"]) 
 def _tools(c: Problem) -> list[Learner]:
     """General tools for problems of this kind."""
     return [tool for tool in general_tools(c.classes) if not tool.capabilities.refuse(c)]
+
+
+def _code(c: Problem, name: str) -> str:
+    """A tool's code in two lines, which have no contrasts; "" where it learned from these."""
+    codes = {t.name: t.code for t in _tools(c) if c.contrasts is None or not t.capabilities.trees}
+    return codes.get(name, "")
 
 
 def _interval(
