@@ -19,7 +19,9 @@ const Tiles = (() => {
   }
 
   const arrange = (plot) => {
-    const [n, least, most, row, across, down, x, y, size, room, names, sheet, images] = plot.tags, width = plot.inner_width
+    const [n, least, most, row, across, down, x, y, size, room, names, sheet, images] = plot.tags
+    // Bokeh's first layout, which calls again, sets the width; to ask for it before is an error.
+    const width = plot.properties.inner_width.is_unset ? 0 : plot.inner_width
     if (!(n > 0 && width >= LEAST)) return
     const type = scale()
     let columns = Math.min(Math.max(1, Math.floor(width / (least * type))), n)

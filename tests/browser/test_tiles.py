@@ -82,3 +82,9 @@ def test_names_that_are_too_small_are_not_shown(page: Page, width: int, named: b
     plot.show(np.eye(10)[None], [""], names, ["digits"] * 10)
     shown(page, plot, width)
     assert page.evaluate(NAMES) == [named] * 2
+
+
+def test_tiles_may_change_before_the_figure_is_laid_out(page: Page) -> None:
+    for script in (_bokeh(), (assets() / "tiles.js").read_text("utf-8")):
+        page.add_script_tag(content=script)
+    page.evaluate("Tiles.arrange(new (Bokeh.Models.get('Figure'))({tags: [1]}))")
